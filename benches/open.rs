@@ -5,28 +5,19 @@
 //! and `PYTHON_XPROF` a Python with `xprof`, which converts it.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use common::{peak_memory, processor_time};
 use highwater::analysis::ProgramAnalysis;
 use highwater::decode::{Reporter, hlo};
 use highwater::model::Device;
 use highwater::source::{Input, Progress};
 
 const RUNS: usize = 9;
-
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-/// Peak resident set size in KiB, from `/proc`; 0 if unavailable.
-fn peak_memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    line.and_then(|line| line.split_whitespace().nth(1)).and_then(|n| n.parse().ok()).unwrap_or(0)
-}
 
 /// One run. Prints microseconds of reading, decoding, analysis and CPU time, and peak memory in KiB.
 fn once(path: &Path) {

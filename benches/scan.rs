@@ -9,12 +9,15 @@
 //! and read once beforehand to warm the page cache.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
+mod common;
+
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use common::{peak_memory, processor_time};
 use highwater::open;
 use highwater::source::Progress;
 
@@ -29,17 +32,6 @@ const LINES: [&str; 5] = [
 ];
 
 const MESSAGE: &str = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 17.09G of 15.75G hbm. Exceeded hbm capacity by 1.34G.\n";
-
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-fn peak_memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    line.and_then(|line| line.split_whitespace().nth(1)).and_then(|n| n.parse().ok()).unwrap_or(0)
-}
 
 const LISTING: &str = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 17.09G of 15.75G hbm. Exceeded hbm capacity by 1.34G.\n\nTotal hbm usage >= 17.34G:\n    reserved        258.00M \n    program          17.09G \n    arguments            0B \n\nOutput size 64.00M; shares 0B with arguments.\n\nProgram hbm requirement 17.09G:\n    global            64.0K\n    HLO temp         17.09G (99.9% utilization: Unpadded (17.07G) Padded (17.09G), 0.0% fragmentation (0B))\n\n  Largest program allocations in hbm:\n\n";
 

@@ -26,6 +26,7 @@ pub fn rows(case: &ProgramContext<'_>) -> Vec<usize> {
     if devices <= 1 || case.program.parameter_shardings.is_empty() {
         return Vec::new();
     }
+    let classes = case.analysis.classes(case.program);
     let mut rows: Vec<usize> = case
         .arguments()
         .filter(|&(row, _, number, _)| {
@@ -35,7 +36,9 @@ pub fn rows(case: &ProgramContext<'_>) -> Vec<usize> {
                 Some(_) => case.is_share_of_capacity(size, LARGE),
                 None => case.is_share(size, LARGE),
             };
-            is_whole && is_large && !case.is_data(row)
+            // A cache is many arrays, of which each may be small, and can always be divided.
+            let is_cache = classes.of(case.memory.base[row].buffer) == Class::Cache && case.is_share(size, LARGE);
+            is_whole && (is_large || is_cache) && !case.is_data(row)
         })
         .map(|(row, ..)| row)
         .collect();

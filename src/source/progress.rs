@@ -116,15 +116,8 @@ impl Progress {
     /// The current stage.
     #[must_use]
     pub fn stage(&self) -> Stage {
-        match self.stage.load(Ordering::Relaxed) {
-            0 => Stage::Reading,
-            1 => Stage::Decoding,
-            3 => Stage::Listing,
-            4 => Stage::Scanning,
-            5 => Stage::Advising,
-            6 => Stage::Reporting,
-            _ => Stage::Analysing,
-        }
+        let stage = self.stage.load(Ordering::Relaxed);
+        Stage::ALL.into_iter().find(|&known| known as u8 == stage).unwrap_or(Stage::Reading)
     }
 
     /// Completed fraction of the current stage, 0..=1; 0 if the total is unknown.

@@ -2,7 +2,7 @@
 //! set runs when an environment variable asks for it, and then fails if anything is missing; otherwise one line says
 //! how many comparisons were skipped. The checks are those of `tests/core`, where they run over the project's files.
 //!
-//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 HIGHWATER_PYTHON=PROGRAM cargo test --release --test outside
+//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 HIGHWATER_PYTHON=PROGRAM HIGHWATER_BROWSER=PROGRAM cargo test --release --test outside
 //! [WORDS]`
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
 #![allow(dead_code, unused_imports, reason = "what runs over the project's own files is built in tests/core")]
@@ -27,6 +27,7 @@ mod advisor;
 mod at_the_peak;
 #[path = "../core/caching_allocator.rs"]
 mod caching_allocator;
+mod browser;
 #[path = "../core/compare.rs"]
 mod compare;
 mod duckdb;
@@ -72,10 +73,12 @@ enum Needs {
     Python,
     /// A Python with tensorflow.
     TensorFlow,
+    /// A Chromium without a window.
+    Browser,
 }
 
 impl Needs {
-    const ALL: [Self; 5] = [Self::Profiles, Self::Texts, Self::Display, Self::Python, Self::TensorFlow];
+    const ALL: [Self; 6] = [Self::Profiles, Self::Texts, Self::Display, Self::Python, Self::TensorFlow, Self::Browser];
 
     fn variable(self) -> &'static str {
         match self {
@@ -84,6 +87,7 @@ impl Needs {
             Self::Display => "HIGHWATER_DISPLAY",
             Self::Python => "HIGHWATER_PYTHON",
             Self::TensorFlow => "HIGHWATER_TENSORFLOW",
+            Self::Browser => "HIGHWATER_BROWSER",
         }
     }
 
@@ -94,6 +98,7 @@ impl Needs {
             Self::Display => "walks through a window on a real X server",
             Self::Python => "runs of real programs, and questions to exported tables, in Python",
             Self::TensorFlow => "runs of TensorFlow",
+            Self::Browser => "HTML reports in a browser",
         }
     }
 
@@ -131,6 +136,8 @@ const COMPARISONS: &[Comparison] = &[
         some_below("pytorch", caching_allocator::compare_with_expected);
     }),
     ("caching_allocator::hostile", Needs::Profiles, || some_below("pytorch", others::hostile_pickles)),
+    ("browser::reports_open_without_network", Needs::Browser, browser::reports_open_without_network),
+    ("compare::compilers", Needs::Profiles, || all(others::compilers)),
     ("compare::matching", Needs::Profiles, || all(others::matching)),
     ("compare::pairs", Needs::Profiles, || some(compare::match_pairs)),
     ("formats::content_decides", Needs::Profiles, || some(formats::open_without_a_name)),

@@ -1,7 +1,7 @@
 //! Tables and checks for files that are only in the shared collection.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::common::Files;
 use crate::pairs::{Allowed, Pair, pair};
@@ -130,4 +130,40 @@ pub fn hostile_pickles(files: &Files) -> usize {
         count += 1;
     }
     count
+}
+
+/// Parts of a name that only some versions of JAX write: the function that is compiled, differentiation without a scope,
+/// loops inside it.
+const OF_SOME_VERSIONS: [&str; 6] = [
+    "jit(main)",
+    "jvp()",
+    "transpose(jvp())",
+    "jvp(while)",
+    "transpose(jvp(while))",
+    "jit(dynamic_update_index_in_dim)",
+];
+
+/// An operation's name as every version of JAX would write it.
+fn of_any_version(name: &str) -> String {
+    let name = compare::plain(name);
+    let mut parts: Vec<&str> = name.split('/').filter(|part| !OF_SOME_VERSIONS.contains(part)).collect();
+    // What is recomputed has its scope twice: transpose(jvp(layer_3))/jvp(layer_3).
+    parts.dedup_by(|inner, outer| **outer == format!("transpose({inner})"));
+    parts.join("/")
+}
+
+/// Every dump `old/COMPILER/CASE` against the dump of `CASE` by the newest compiler.
+pub fn compilers(files: &Files) {
+    let programs = files.programs();
+    let name = |path: &PathBuf, up: usize| {
+        path.ancestors().nth(up).and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned())
+    };
+    let is_old = |path: &&PathBuf| name(path, 3).as_deref() == Some("old");
+    let mut compared = 0;
+    for old in programs.iter().filter(is_old) {
+        let new = programs.iter().find(|path| !is_old(path) && name(path, 1) == name(old, 1));
+        compare::match_pair(old, new.unwrap_or_else(|| panic!("no newer {}", old.display())), of_any_version);
+        compared += 1;
+    }
+    assert!(compared > 0, "no dumps of older compilers");
 }

@@ -158,3 +158,27 @@ fn the_box_about_the_program_has_its_versions() {
         assert!(says(&harness, version), "{version}");
     }
 }
+
+#[test]
+fn what_names_a_part_of_memory_a_finding_or_a_view_is_in_the_glossary() {
+    use highwater::analysis::class::Class;
+    use highwater::analysis::stacked_curves::Grouping;
+    let mut words: Vec<String> = Class::ALL.iter().map(|class| class.name().to_owned()).collect();
+    words.extend(Grouping::ALL.iter().map(|grouping| grouping.name().to_owned()));
+    words.extend(highwater::advisor::PROGRAM_RULES.iter().map(|rule| rule.name.replace('_', " ")));
+    words.extend(VIEWS.0.iter().map(|view| view.title.to_owned()));
+    words.extend(
+        ["Forward", "Backward", "Critical", "Warning", "Hint", "Same results", "Changes results"].map(str::to_owned),
+    );
+    // The categories of an IPU's memory, as its overview names them.
+    let mut harness = open(&[&common::samples().join("ipu_over.cbor")], [1900.0, 1000.0], "overview");
+    harness.run_ok();
+    let profile = harness.state().files.current().expect("it opens").document.profile.clone();
+    let tiles = profile.tiles.as_ref().expect("tiles");
+    let spaced = |key: &str| -> String {
+        key.chars().flat_map(|c| c.is_uppercase().then_some(' ').into_iter().chain([c.to_ascii_lowercase()])).collect()
+    };
+    words.extend(tiles.categories.iter().map(|category| spaced(&category.name)));
+    let missing: Vec<String> = words.into_iter().filter(|word| terms::within(word).is_none()).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

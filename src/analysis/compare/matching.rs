@@ -55,6 +55,12 @@ struct Pass {
 const PASSES: &[Pass] = &[
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.op, id.stem, id.index, id.layout)), uneven: true },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.op, id.opcode, id.index, id.shape)), uneven: true },
+    Pass {
+        sameness: Sameness::Equal,
+        key: |id| named(id, (id.path, id.backward, id.opcode, id.index, id.shape)),
+        uneven: true,
+    },
+    Pass { sameness: Sameness::Equal, key: |id| named(id, (id.path, id.backward, id.shape, id.class)), uneven: true },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.path, id.opcode, id.index, id.shape)), uneven: true },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.path, id.shape, id.class)), uneven: true },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.op, id.shape)), uneven: true },

@@ -50,6 +50,12 @@ fn split(name: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Whether a scope is the formula of an einsum (`bqhd,bkhd->bhqk`), which names no part of a model.
+#[must_use]
+pub fn is_einsum(scope: &str) -> bool {
+    scope.contains("->") || scope.starts_with("...")
+}
+
 /// Replaces a number at the end of a part by `*`: `layer_3` becomes `layer_*`.
 #[must_use]
 pub fn fold(part: &str) -> String {

@@ -59,7 +59,7 @@ impl Occupied {
             for_each_ancestor(first, last, |node| self.met.extend_from_slice(&self.throughout[node]));
         }
         // Ranges that begin at the same address leave the same gap before them, in whatever order.
-        self.met.sort_unstable_by_key(|range| range.0);
+        self.met.sort_by_key(|range| range.0);
         let mut best = u64::MAX;
         let mut best_at = None;
         // First address above all ranges so far.

@@ -7,7 +7,7 @@ use super::batch_by_shape;
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::analysis::packing::Families;
-use crate::model::{ElementType, Program, ShapeNode};
+use crate::model::{ElementType, InstructionId, Program, ShapeNode};
 
 /// An argument with a batch in its leading dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,7 @@ pub fn data_arguments(
         sharding.filter(|sharding| sharding.parts() > 1).map_or(&[][..], |sharding| sharding.tiles.as_slice())
     };
     let is_kept = |base: &Base| matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer);
+    let of_graphs = graph_sizes(program, bases, is_kept);
     // Sizes and divisions of leading dimensions that are sharded.
     let leading: HashSet<(i64, i64)> = bases
         .iter()
@@ -78,6 +79,9 @@ pub fn data_arguments(
                 continue;
             };
             if node.dimensions.is_empty() || !node.element_type.is_array() || is_kept(base) {
+                continue;
+            }
+            if node.dimensions.first().is_some_and(|size| of_graphs.contains(size)) {
                 continue;
             }
             let tiles = tiles_of(*number);
@@ -116,12 +120,47 @@ pub fn data_arguments(
     // One batch: that of the largest argument. A vector of integers may index anything, such as tokens or pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
-        return batch_by_shape::find(program, classes, bases, found, is_returned);
+        return batch_by_shape::find(program, classes, bases, (found.0, found.1, &of_graphs), is_returned);
     };
     data.retain(|d| d.batch() == batch);
     let state = candidates(&|_, node, path, _| holds_state(path) && node.dimensions[0] == batch, true);
     data.extend(state);
     data
+}
+
+/// Numbers of nodes and edges of a graph: an integer vector with one element for each edge says which node's row a
+/// gather takes. Such arrays are one sample, not a batch. `is_kept` tells weights, whose rows are gathered too.
+fn graph_sizes(program: &Program, bases: &[Base], is_kept: impl Fn(&Base) -> bool) -> HashSet<i64> {
+    let arguments = || bases.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
+    let edges: HashSet<i64> = arguments()
+        .filter_map(|base| node_of(program, base))
+        .filter(|node| node.element_type.is_index() && node.dimensions.len() == 1)
+        .filter_map(|node| node.dimensions.first().copied())
+        .collect();
+    let mut found = HashSet::new();
+    if edges.is_empty() {
+        return found;
+    }
+    let rows_of_weights: HashSet<i64> = arguments()
+        .filter(|base| is_kept(base))
+        .filter_map(|base| node_of(program, base)?.dimensions.first().copied())
+        .collect();
+    let rows = |at: InstructionId| program.shape_of(at)?.root().dimensions.first().copied();
+    for row in 0..program.instructions.len() {
+        let at = InstructionId(row as u32);
+        if program.opcode_name(at) != "gather" {
+            continue;
+        }
+        let from = program.instructions.operands_of(at).first().map(|&row| InstructionId(row));
+        if let (Some(nodes), Some(taken)) = (from.and_then(rows), rows(at))
+            && taken > nodes
+            && edges.contains(&taken)
+            && !rows_of_weights.contains(&nodes)
+        {
+            found.extend([nodes, taken]);
+        }
+    }
+    found
 }
 
 /// Whether a program trains: it has optimizer state.

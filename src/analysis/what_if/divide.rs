@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use super::base::Role;
 use super::batch;
 use super::edit::Arguments;
-use super::memory::Owner;
+use super::memory::{Item, Owner};
 use super::resize;
 use super::state::State;
 use crate::analysis::names::argument::holds_state;
@@ -33,6 +33,18 @@ struct Divisions {
     by_shape: HashMap<u32, Division, RandomState>,
     /// Shapes after a division, by shape and dimension.
     divided: HashMap<(u32, usize), Option<u32>, RandomState>,
+    temporaries: Option<Temporaries>,
+}
+
+/// Items of the temporaries that may be divided with an argument.
+#[derive(Debug, Default)]
+struct Temporaries {
+    /// Items of its copies, by row of the base.
+    copies: HashMap<usize, Vec<usize>, RandomState>,
+    /// Families that hold it or a part of it once devices have written theirs, by row of the base.
+    own_memory: HashMap<usize, Vec<usize>, RandomState>,
+    /// All items, by the outline of their shape in the dump.
+    by_outline: HashMap<Vec<i64>, Vec<usize>, RandomState>,
 }
 
 impl State<'_> {
@@ -59,14 +71,15 @@ impl State<'_> {
         let mut results_follow = false;
         let mut is_weight = false;
         let mut results = self.results_by_array();
-        let mut known = Divisions { parts, by_shape: HashMap::default(), divided: HashMap::default() };
+        let mut known =
+            Divisions { parts, by_shape: HashMap::default(), divided: HashMap::default(), temporaries: None };
         for row in others {
             let Some((dimension, follows)) = self.dimension_to_divide(row, &mut known, &results) else {
                 undivided += 1;
                 continue;
             };
             is_weight |= !self.is_state(row);
-            self.divide_followers(row, dimension, parts);
+            self.divide_followers(row, dimension, &mut known);
             self.divide(row, dimension, &mut known);
             if let Some(result) = follows {
                 results_follow = true;
@@ -94,37 +107,61 @@ impl State<'_> {
     }
 
     /// Divides the copies of an argument with it. The gradient of a weight may be divided too, or stay whole.
-    fn divide_followers(&mut self, row: usize, dimension: usize, parts: i64) {
+    fn divide_followers(&mut self, row: usize, dimension: usize, known: &mut Divisions) {
         let shape = self.shape_of_row(row).and_then(|shape| self.shapes.get(shape));
         let Some(node) = shape.map(|known| known.node.clone()) else { return };
         let Some(&size) = node.dimensions.get(dimension) else { return };
         let own = batch::outline(&node.dimensions);
-        let is_trained = self.memory.trained.contains(&row);
-        let copies = &self.followers().copy_of;
-        let is_copy: Vec<bool> = copies.iter().map(|&of| of == Some(row as u32)).collect();
+        let parts = known.parts;
         let divided = |node: &mut crate::model::ShapeNode| {
             let Some(at) = node.dimensions.iter().position(|&d| d == size) else { return false };
             resize::set_dimension(node, at, size / parts);
             true
         };
-        let of_copies = |owner| matches!(owner, Owner::Family(row) if is_copy[row as usize]);
-        let items: Vec<usize> = self.items_of(of_copies).collect();
-        self.change(items.into_iter(), divided);
-        if !is_trained {
+        let temporaries = known.temporaries.get_or_insert_with(|| self.temporaries_to_divide());
+        // Each device writes its part of the argument in place once that is all it has, and nothing is gathered.
+        let is_donated = matches!(self.base(row).role, Role::Argument { is_donated: true, .. });
+        if is_donated || self.donated.contains(&(row as u32)) {
+            self.drop_families(temporaries.own_memory.get(&row).map_or(&[][..], Vec::as_slice));
+        }
+        let copies = temporaries.copies.get(&row).map_or(&[][..], Vec::as_slice);
+        self.change(copies.iter().copied(), divided);
+        if !self.memory.trained.contains(&row) {
             return;
         }
-        let program = self.program;
-        let alike: Vec<usize> = self
-            .items_of(|owner| matches!(owner, Owner::Family(row) if !is_copy[row as usize]))
-            .filter(|&item| {
-                let node = resize::node_of(program, self.memory.items[item].buffer);
-                !self.is_changed(item) && node.is_some_and(|node| batch::outline(&node.dimensions) == own)
-            })
-            .collect();
-        self.may_differ |= !alike.is_empty();
-        if self.is_optimistic {
-            self.change(alike.into_iter(), divided);
+        let Some(alike) = temporaries.by_outline.get_mut(&own) else { return };
+        let copy_of = &self.followers().copy_of;
+        let is_other = |item: usize| match self.memory.items[item].owner {
+            Owner::Family(family) => copy_of[family as usize] != Some(row as u32),
+            Owner::Base(_) => false,
+        };
+        if !self.is_optimistic {
+            self.may_differ |= alike.iter().any(|&item| !self.is_changed(item) && is_other(item));
+            return;
         }
+        // What has been divided once is not looked at again.
+        alike.retain(|&item| !self.is_changed(item));
+        let others: Vec<usize> = alike.iter().copied().filter(|&item| is_other(item)).collect();
+        self.may_differ |= !others.is_empty();
+        self.change(others.into_iter(), divided);
+    }
+
+    /// Items of the temporaries, as dividing an argument asks for them.
+    fn temporaries_to_divide(&self) -> Temporaries {
+        let mut found = Temporaries::default();
+        for item in self.items_of(|owner| matches!(owner, Owner::Family(_))) {
+            let Item { owner: Owner::Family(family), buffer, .. } = self.memory.items[item] else { continue };
+            if let Some(row) = self.followers().updated[family as usize] {
+                found.own_memory.entry(row as usize).or_default().push(family as usize);
+            }
+            if let Some(row) = self.followers().copy_of[family as usize] {
+                found.copies.entry(row as usize).or_default().push(item);
+            }
+            if let Some(node) = resize::node_of(self.program, buffer) {
+                found.by_outline.entry(batch::outline(&node.dimensions)).or_default().push(item);
+            }
+        }
+        found
     }
 
     /// Whether an argument is per-sample state rather than the sample itself.

@@ -178,7 +178,7 @@ pub fn run(args: &RunArgs) -> ExitCode {
     if found.is_empty() {
         say(nothing_found());
     }
-    for line in found.lines() {
+    for line in found.lines().into_iter().chain(found.what_to_change()) {
         say(&line);
     }
     if let Some(path) = &args.report {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use highwater::advisor::advise_against;
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::caching_allocator::{CachingAnalysis, FailedRequest};
 use highwater::export::report::{self, Format, Options};
@@ -165,6 +166,22 @@ impl Found {
             }
         }
         lines
+    }
+
+    /// What to change in the worst program, if it does not fit: the plan, or else the first finding with its advice.
+    pub fn what_to_change(&self) -> Option<String> {
+        self.programs.first().filter(|program| program.over() > Bytes::ZERO)?;
+        let worst = self.worst.as_ref()?;
+        let advice = advise_against(worst, &ProfileAnalysis::new(worst), None);
+        let words = match (advice.plans.first(), advice.findings.first()) {
+            (Some(plan), _) => format!("plan: {}", plan.in_words()),
+            (None, Some(finding)) => {
+                let first = finding.advice.first().map(|words| format!("; {words}")).unwrap_or_default();
+                format!("{}{first}", finding.title)
+            }
+            (None, None) => return None,
+        };
+        Some(words.replace('`', ""))
     }
 
     /// Whether a program needs more than this share of its capacity, with a line for each that does; `None` if no

@@ -5,6 +5,10 @@ use super::ids::BufferIndex;
 use crate::decode::reporter::Reporter;
 use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
 use crate::model::{Allocation, Assigned, BufferId, Bytes, EventKind, HeapEvent, HeapTrace, MemorySpace, NO_ROW};
+use crate::source::Progress;
+
+/// Fields between two checks for cancellation.
+const CHECK_EVERY: usize = 4096;
 
 /// The tables; buffers are referred to by row, instructions still by id.
 #[derive(Debug, Default)]
@@ -34,18 +38,18 @@ pub struct Assignment {
 impl Assignment {
     /// Reads the message: first the buffers, then everything that refers to them. Damaged parts are reported and
     /// skipped.
-    pub fn read(message: Reader<'_>, reporter: &Reporter) -> Self {
+    pub fn read(message: Reader<'_>, progress: &Progress, reporter: &Reporter) -> Self {
         let mut tables = Self::default();
         tables.reserve(message.remaining());
         tables.index_start.push(0);
-        let mut damage = tables.pass(message, &mut |tables, reader, tag| match field(tag) {
+        let mut damage = tables.pass(message, progress, &mut |tables, reader, tag| match field(tag) {
             (assignment::LOGICAL_BUFFERS, LEN) => tables.logical_buffer(reader.message()?),
             (assignment::HEAP_SIMULATOR_TRACES, LEN) => reader.bytes_or_rest().map(|_| ()),
             _ => reader.skip(tag),
         });
         let index = BufferIndex::new(&tables.number);
         let mut unknown = 0;
-        let second = tables.pass(message, &mut |tables, reader, tag| match field(tag) {
+        let second = tables.pass(message, progress, &mut |tables, reader, tag| match field(tag) {
             (assignment::BUFFER_ALLOCATIONS, LEN) => tables.allocation(reader.message()?, &index, &mut unknown),
             (assignment::HEAP_SIMULATOR_TRACES, LEN) => tables.trace(reader, &index),
             (assignment::PEAK_BUFFERS, LEN) => tables.peak(reader.message()?, &index),
@@ -76,9 +80,14 @@ impl Assignment {
     fn pass<'a>(
         &mut self,
         mut message: Reader<'a>,
+        progress: &Progress,
         each: &mut dyn FnMut(&mut Self, &mut Reader<'a>, u32) -> Result<()>,
     ) -> Option<WireError> {
-        loop {
+        for count in 0_usize.. {
+            // What is missing then is never looked at.
+            if count % CHECK_EVERY == 0 && progress.check().is_err() {
+                return None;
+            }
             match message.tag() {
                 Ok(None) => return None,
                 Ok(Some(tag)) => {
@@ -89,6 +98,7 @@ impl Assignment {
                 Err(error) => return Some(error),
             }
         }
+        None
     }
 
     /// Shape index of a buffer.

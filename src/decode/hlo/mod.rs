@@ -143,14 +143,15 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     };
     let (module_side, assignment) = if threads > 1 {
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| Assignment::read(assignment.reader(), reporter));
+            let other = scope.spawn(|| Assignment::read(assignment.reader(), progress, reporter));
             let side = work();
             (side, other.join().unwrap_or_default())
         })
     } else {
-        (work(), Assignment::read(assignment.reader(), reporter))
+        (work(), Assignment::read(assignment.reader(), progress, reporter))
     };
     let (directory, mut decoded) = module_side?;
+    progress.check()?;
     let (shapes, opcodes) = interner.finish();
 
     let ids = IdIndex::new(&decoded.computations, &decoded.odd_numbers);
@@ -159,6 +160,7 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     }
     let numbers: ByNumber =
         decoded.computations.iter().enumerate().map(|(i, entry)| (entry.number, i as u32)).collect();
+    progress.check()?;
     let mut instructions = decoded.instructions;
     let called = decoded.called;
     let (computations, (mut small, buffers)) = rayon::join(
@@ -169,6 +171,7 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
         },
         || (Small::read(&module, &directory, reporter), find_instructions(&assignment, &ids)),
     );
+    progress.check()?;
     let entry = directory
         .entry
         .and_then(|number| numbers.get(&number).copied())

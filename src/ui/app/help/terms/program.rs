@@ -1,21 +1,8 @@
-//! The words of the screen, explained: the glossary's entries and how they are found.
+//! Terms of a program's memory.
 
-/// A term and its meaning.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Term {
-    /// The term.
-    pub name: &'static str,
-    /// Other forms in which it stands on the screen.
-    pub also: &'static [&'static str],
-    /// What it means.
-    pub meaning: &'static str,
-}
+use super::term::{Term, term};
 
-const fn term(name: &'static str, also: &'static [&'static str], meaning: &'static str) -> Term {
-    Term { name, also, meaning }
-}
-
-/// All terms, in alphabetical order.
+/// Terms of a program's memory, in alphabetical order.
 pub const TERMS: &[Term] = &[
     term(
         "Activation",
@@ -28,19 +15,14 @@ pub const TERMS: &[Term] = &[
         "Where in its allocation, or in the memory space, a buffer begins, in bytes. Buffers whose lives do not overlap may have the same address.",
     ),
     term(
-        "All tiles",
-        &["Mean tile"],
-        "Bytes of all tiles of an IPU together, or their mean. What must fit is each tile by itself.",
+        "Age",
+        &[],
+        "How many steps ago the buffer at an address was reserved. Old buffers between young ones are what keeps holes open.",
     ),
     term(
         "Allocated",
         &["allocated bytes", "allocation", "allocations"],
         "What the compiler reserves for the whole run of a program: arguments, outputs, constants and one heap for the temporaries. Whether a program fits is decided by this number, not by the peak.",
-    ),
-    term(
-        "Always live",
-        &["always-live", "Not always live"],
-        "In an IPU profile, memory that is in use in every step, such as code and constants; the rest of the tile's memory is shared over time.",
     ),
     term(
         "Argument",
@@ -51,6 +33,21 @@ pub const TERMS: &[Term] = &[
         "At the peak",
         &["In use at the peak", "of the peak", "Share of the peak", "Largest at the peak", "live@peak"],
         "Said of a buffer that is live at the step where memory use is highest. Only what is live there can bring the peak down.",
+    ),
+    term(
+        "Attention scores",
+        &["Attention in blocks", "blockwise *", "blockwise"],
+        "Products of queries with keys, one number for every pair of positions: their size grows with the square of the sequence length. Attention in blocks (flash or splash attention) computes them part by part and never keeps them whole.",
+    ),
+    term(
+        "Backward",
+        &["transpose(jvp)"],
+        "The part of a training step that computes gradients from the last layer to the first. What the forward part has kept is freed here.",
+    ),
+    term(
+        "Batch",
+        &["A smaller batch", "Half the batch"],
+        "How many examples a step works on. Activations grow with it, weights and optimizer state do not.",
     ),
     term(
         "BFC allocator",
@@ -89,11 +86,21 @@ pub const TERMS: &[Term] = &[
     ),
     term("Constant", &["constants"], "A value that is part of the program. It stays in memory for the whole run."),
     term("Count", &["Runs"], "How many there are of what the row names."),
+    term(
+        "Debug callback",
+        &["callback"],
+        "jax.debug.print and the like: what is printed is kept until the host has taken it.",
+    ),
     term("Device", &[], "The chip that a program was compiled for, or on which an array lies."),
     term(
         "Donation",
         &["donated", "none donated", "donate"],
         "An argument that the caller gives up (donate_argnums in JAX), so that an output can take its memory. State that is updated in every step should be donated.",
+    ),
+    term(
+        "Duplicate",
+        &["duplicates"],
+        "Two buffers that hold the same value at the same time, such as a copy of an argument.",
     ),
     term(
         "Element type",
@@ -107,11 +114,6 @@ pub const TERMS: &[Term] = &[
     ),
     term("Evidence", &["Known from"], "Where a number comes from: a file, a message, a table of devices."),
     term(
-        "Exchange code",
-        &["exchange"],
-        "On an IPU, the program by which a tile sends and receives data. It grows with the number of places that data comes from, and is always live.",
-    ),
-    term(
         "Expansion",
         &["Without padding", "Useful"],
         "How many times larger a shape is in memory than its numbers are, because of padding.",
@@ -120,6 +122,11 @@ pub const TERMS: &[Term] = &[
         "Finding",
         &["Findings", "Advisor"],
         "A likely cause of high memory use with its evidence, what to change, and what that would save at the peak after packing the heap anew.",
+    ),
+    term(
+        "Forward",
+        &[],
+        "The part of a training step that computes the loss. What the backward part needs again is kept until then.",
     ),
     term(
         "Fragmentation",
@@ -133,9 +140,9 @@ pub const TERMS: &[Term] = &[
         "An operation that XLA has made of several, so that the values between them need no memory. The op kind is XLA's name for what an operation does.",
     ),
     term(
-        "Gap",
-        &["gaps", "including gaps"],
-        "On a tile of an IPU, memory that cannot be used because of alignment or of banks that must not be shared. A tile must hold its data and its gaps.",
+        "Gathered",
+        &["all-gather"],
+        "A value that is divided over devices and is put together on every device before it is used: for that long each device holds the whole.",
     ),
     term("Gradient", &["gradients"], "What the backward pass computes for a weight. Guessed from names and lifetimes."),
     term("Guess", &[], "A statement of ours that the file does not make. Its reason is in the tooltip."),
@@ -145,6 +152,11 @@ pub const TERMS: &[Term] = &[
         "The large memory of a TPU or GPU, in which weights, activations and everything else lies that does not fit into the small memories beside the cores.",
     ),
     term("Headroom", &["to spare"], "What is left of the capacity."),
+    term(
+        "Heap",
+        &["Heap allocations"],
+        "The part of memory from which short-lived buffers are taken: all temporaries of an XLA program share one heap, whose size is set when it is compiled; an allocator's heap grows and shrinks while the program runs.",
+    ),
     term("Hole", &["Largest hole in the heap"], "Addresses between live buffers that nothing holds at that step."),
     term(
         "Input",
@@ -182,14 +194,19 @@ pub const TERMS: &[Term] = &[
         "The arrays that a JAX program held when its memory profile was saved, with the Python stack that made each.",
     ),
     term(
+        "Logits",
+        &[],
+        "The model's score for every word of the vocabulary at every position. With a large vocabulary they, and their gradient, are often the largest buffers; computing the loss in parts keeps only a part of them.",
+    ),
+    term(
         "Name",
         &[],
         "The compiler's name for the operation that makes a buffer, such as fusion.12; it is another one after every change. Comparisons match buffers by scope and shape.",
     ),
     term(
-        "Not overlapped",
-        &["Overlapped, not summed", "Overlapped"],
-        "On an IPU, variables that are never live together share addresses. Bytes of a category that share addresses with others are overlapped, and counted once in a tile's total.",
+        "Offload",
+        &["offloaded"],
+        "Moving a buffer to the memory of the host until it is needed again. It costs transfers instead of device memory.",
     ),
     term(
         "Optimizer state",
@@ -202,6 +219,7 @@ pub const TERMS: &[Term] = &[
         "A value that the program returns. Its memory is counted in addition to the arguments', unless one was donated for it.",
     ),
     term("Over", &["Does not fit"], "Allocated bytes beyond the capacity. The compiler refuses such a program."),
+    term("Oversized", &[], "A single buffer that takes more than a device has, whatever else is in memory."),
     term(
         "Packing",
         &["Repacked", "packed"],
@@ -228,9 +246,19 @@ pub const TERMS: &[Term] = &[
         "The changes that together bring a program under its limit, those first that cost least.",
     ),
     term(
+        "Precision",
+        &["compute in bf16"],
+        "How many bits a number has. Storing or computing in bfloat16 instead of float32 halves a buffer and may change results.",
+    ),
+    term(
         "Program",
         &["module", "Programs"],
         "What the compiler makes of one jitted function for one set of shapes: a module with its own memory plan.",
+    ),
+    term(
+        "RAM",
+        &["main memory"],
+        "Memory of the machine itself, where a program runs on the processor or keeps what it offloads.",
     ),
     term(
         "Region",
@@ -253,6 +281,11 @@ pub const TERMS: &[Term] = &[
         "Memory that is set aside. For results it is set aside before anything is written; sums at a step count what is reserved.",
     ),
     term(
+        "Same results",
+        &["Results unchanged", "changes results", "Results change"],
+        "Whether the program computes the same numbers after a change, apart from rounding. A smaller batch or another precision changes them; donation or rematerialization does not.",
+    ),
+    term(
         "Saves at peak",
         &["saves", "Change"],
         "By how much the peak falls if this change alone is made, after packing the heap anew.",
@@ -262,6 +295,7 @@ pub const TERMS: &[Term] = &[
         &["name scope", "Source"],
         "The path of names that the framework gives to an operation: modules and functions, as in layer_3/attn/dot_general. The source is the line of Python that it comes from.",
     ),
+    term("Sflag", &["sync flags"], "The small memory of synchronisation flags on a TPU."),
     term("Shape", &["shapes"], "Element type and dimensions of an array, such as bf16[8,128]."),
     term("Share", &["Share of all"], "Part of the whole, in percent."),
     term(
@@ -273,6 +307,11 @@ pub const TERMS: &[Term] = &[
         "Stack",
         &["Allocated here, innermost frame first", "Allocated in this frame", "Allocated in"],
         "The calls that led to an allocation, or the memory that a runtime keeps for running programs.",
+    ),
+    term(
+        "State in place",
+        &["in place"],
+        "A result, such as the new weights, written into the memory of the argument that it replaces.",
     ),
     term(
         "Step",
@@ -290,16 +329,11 @@ pub const TERMS: &[Term] = &[
         "Memory of functions that run beside the program, such as the reduction in a sort. It is not counted in the totals.",
     ),
     term(
-        "Tile",
-        &["tiles", "Fullest tile", "Fullest tiles", "IPU", "By IPU"],
-        "On an IPU, one of its cores with its own memory: every tile must fit by itself. On a TPU, the block of numbers in which shapes are stored and padded.",
-    ),
-    term("Variable", &["Variables"], "On an IPU, an array that the compiler spreads over tiles."),
-    term(
         "VMEM",
         &["SMEM", "vector memory"],
         "The small memory beside the cores of a TPU, into which operations load their data. SMEM is the one for scalars.",
     ),
+    term("Waste", &["all waste"], "Bytes that are reserved and hold nothing: padding and gaps."),
     term(
         "Weight",
         &["weights", "params"],
@@ -310,85 +344,9 @@ pub const TERMS: &[Term] = &[
         &["Sets of changes"],
         "Changes that are tried out on the model of the program's memory: nothing is compiled, the prediction says how far off such predictions have been.",
     ),
+    term(
+        "ZeRO",
+        &[],
+        "Dividing optimizer state (and more) over the devices that train on different data, instead of keeping a copy on each.",
+    ),
 ];
-
-impl Term {
-    /// All of its forms.
-    fn names(&self) -> impl Iterator<Item = &'static str> {
-        std::iter::once(self.name).chain(self.also.iter().copied())
-    }
-
-    /// Whether its forms and its meaning contain every word of a search.
-    fn contains(&self, words: &[&str]) -> bool {
-        let text = self.names().chain([self.meaning]).collect::<Vec<_>>().join(" ").to_lowercase();
-        words.iter().all(|word| text.contains(word))
-    }
-}
-
-/// The term that stands on the screen as these words, and nothing else: a label, a column's title with its arrow.
-#[must_use]
-pub fn of_label(words: &str) -> Option<&'static Term> {
-    let label = words.trim_end_matches(['\u{2191}', '\u{2193}', ':', ' ']).trim();
-    // A unit behind a comma is that of the column.
-    let label = ["B", "KiB", "MiB", "GiB", "KB", "MB", "GB"]
-        .iter()
-        .find_map(|unit| label.strip_suffix(unit)?.strip_suffix(", "))
-        .unwrap_or(label);
-    TERMS.iter().find(|term| term.names().any(|name| name.eq_ignore_ascii_case(label)))
-}
-
-/// The longest term among some words.
-#[must_use]
-pub fn within(words: &str) -> Option<&'static Term> {
-    if let Some(term) = of_label(words) {
-        return Some(term);
-    }
-    let text = words.to_lowercase();
-    let is_word = |name: &str| {
-        text.match_indices(name).any(|(at, _)| {
-            let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-            !is_letter(text[..at].chars().next_back()) && !is_letter(text[at + name.len()..].chars().next())
-        })
-    };
-    let found = TERMS.iter().flat_map(|term| term.names().map(move |name| (name.to_lowercase(), term)));
-    found.filter(|(name, _)| is_word(name)).max_by_key(|(name, _)| name.len()).map(|(_, term)| term)
-}
-
-/// The terms that match a search; those whose name does come first.
-#[must_use]
-pub fn matching(search: &str) -> Vec<&'static Term> {
-    let search = search.to_lowercase();
-    let words: Vec<&str> = search.split_whitespace().collect();
-    let mut found: Vec<&Term> = TERMS.iter().filter(|term| term.contains(&words)).collect();
-    let rank = |term: &Term| {
-        let name = term.name.to_lowercase();
-        (name != search.trim(), !words.iter().all(|word| name.contains(word)))
-    };
-    found.sort_by_key(|term| rank(term));
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn terms_are_found_by_what_stands_on_the_screen() {
-        assert_eq!(of_label("Padding share \u{2193}").map(|term| term.name), Some("Padding"));
-        assert_eq!(of_label("jit_step"), None);
-        assert_eq!(within("9 buffers at the peak").map(|term| term.name), Some("At the peak"), "the longest");
-        assert_eq!(within("unpeaked"), None);
-        assert_eq!(matching("peak")[0].name, "Peak");
-        assert!(matching("donate jax").iter().any(|term| term.name == "Donation"));
-    }
-
-    #[test]
-    fn the_glossary_is_in_order_and_no_form_is_claimed_twice() {
-        assert!(TERMS.is_sorted_by_key(|term| term.name.to_lowercase()));
-        let mut names: Vec<String> = TERMS.iter().flat_map(Term::names).map(str::to_lowercase).collect();
-        names.sort();
-        let before = names.len();
-        names.dedup();
-        assert_eq!(names.len(), before);
-    }
-}
