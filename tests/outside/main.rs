@@ -25,9 +25,9 @@ mod xla_made;
 mod advisor;
 #[path = "../core/at_the_peak.rs"]
 mod at_the_peak;
+mod browser;
 #[path = "../core/caching_allocator.rs"]
 mod caching_allocator;
-mod browser;
 #[path = "../core/compare.rs"]
 mod compare;
 mod duckdb;
