@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::{ChangesResults, Finding};
+use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::names::pass::{Pass, jvp_scope};
@@ -48,9 +48,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         layers(case, &mut finding, &held, (bytes, all.saturating_sub(bytes)))
     };
     finding.at_stake_bytes = Some(Bytes(bytes));
-    advise(case, &mut finding, is_open);
-    finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
+    advise(case, &mut finding, is_open);
+    let is_micro = finding.edits().iter().any(|edit| matches!(edit, Edit::Micro(_)));
+    finding.changes_results =
+        if is_micro && case.normalises_over_the_batch() { ChangesResults::Maybe } else { ChangesResults::No };
     findings.push(finding);
 }
 
@@ -104,7 +106,7 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
                 .to_owned(),
         );
         if !case.memory.data.is_empty() {
-            finding.advice.push(MICRO.to_owned());
+            finding.advice.push(micro(case).to_owned());
         }
     }
     finding.changes_results = ChangesResults::No;
@@ -113,7 +115,13 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
 }
 
 /// Advice to run a step on parts of the batch.
-const MICRO: &str = "micro-batches: run the step on parts of the batch and sum the gradients; results stay the same";
+fn micro(case: &ProgramContext<'_>) -> &'static str {
+    if case.normalises_over_the_batch() {
+        "micro-batches: run the step on parts of the batch and sum the gradients; batch normalisation then sees one part at a time, which changes results a little"
+    } else {
+        "micro-batches: run the step on parts of the batch and sum the gradients; results stay the same"
+    }
+}
 
 /// Whether an operation name belongs to the forward pass of a differentiated function.
 fn is_activation(name: &str) -> bool {
@@ -283,13 +291,18 @@ fn pattern(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
 }
 
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
-    if is_open {
+    // Convolutions are no matrix products: the policy would keep none of them.
+    let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
+    if is_open && !is_of_convolutions {
         finding.advice.push(
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes everything but matrix products".to_owned(),
         );
     }
     if !case.memory.data.is_empty() {
-        finding.advice.push(MICRO.to_owned());
+        finding.advice.push(micro(case).to_owned());
+    }
+    if case.severity() == Severity::Hint {
+        return;
     }
     finding.advice.push(
         "if it almost fits: `--xla_tpu_rematerialization_algo=PEAK_PRIORITY`, then `--xla_tpu_rematerialization_max_block_size_limit`, `--xla_tpu_rematerialization_block_effort_factor` and `--xla_tpu_pre_fusion_remat=true` (slower compilation; the last may change rounding)".to_owned(),

@@ -152,7 +152,8 @@ fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan) -> Option<Plan> {
         plan.fits.then_some(plan)
     };
     // Micro-batches keep results the same; if their gradients take too much, the batch itself has to shrink.
-    let micro = || parts.iter().find_map(|&parts| with(Edit::Micro(parts), ChangesResults::No));
+    let of_micro = if case.normalises_over_the_batch() { ChangesResults::Maybe } else { ChangesResults::No };
+    let micro = || parts.iter().find_map(|&parts| with(Edit::Micro(parts), of_micro));
     micro().or_else(|| parts.iter().find_map(|&parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes)))
 }
 

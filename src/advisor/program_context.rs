@@ -262,6 +262,26 @@ impl<'a> ProgramContext<'a> {
         if op.is_empty() { format!("{shape} `{name}`") } else { format!("{shape} `{op}`") }
     }
 
+    /// Whether most bytes of some temporaries at the peak have framework op names that pass a test.
+    #[must_use]
+    pub fn held_mostly(&self, buffers: &[BufferId], accept: impl Fn(&str) -> bool) -> bool {
+        let buffers: HashSet<BufferId> = buffers.iter().copied().collect();
+        let held = || self.peak.iter().filter(|t| buffers.contains(&t.buffer));
+        let all: u64 = held().map(|t| t.size).total();
+        let accepted: u64 = held().filter(|t| accept(self.name(t.family))).map(|t| t.size).total();
+        accepted > all / 2
+    }
+
+    /// Whether the names of operations show batch normalisation, whose results depend on how the batch is divided.
+    #[must_use]
+    pub fn normalises_over_the_batch(&self) -> bool {
+        let is_one = |family: usize| {
+            let name = self.name(family).to_ascii_lowercase();
+            ["batchnorm", "batch_norm", "_bn/"].iter().any(|word| name.contains(word))
+        };
+        (0..self.memory.families.list.len()).any(is_one)
+    }
+
     /// Describes the first (largest) temporary; empty if there is none.
     #[must_use]
     pub fn describe_first(&self, held: &[&AtPeak]) -> String {

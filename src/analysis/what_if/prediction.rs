@@ -343,6 +343,10 @@ impl Memory {
         if self.rematerialised > 0 && expected < limit {
             high = high.max(share(whole, 1.0 + band).min(share(limit, 1.05)).min(self.allocated.max(expected)));
         }
+        // Where even recomputation was not enough, the compiler may recompute less of what still does not fit.
+        if self.rematerialised > 0 && self.allocated > capacity && expected > capacity {
+            high = high.max(share(whole, 1.0 + band).min(self.allocated)).min(share(low, WIDEST)).max(high);
+        }
         // If there is too little room, the compiler recomputes layers of the forward pass, down to the size of their
         // checkpoints.
         if whole > limit && floor <= capacity {
