@@ -6,7 +6,7 @@ use super::memory::Memory;
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
-use crate::model::{BufferId, Bytes, Program};
+use crate::model::{BufferId, Bytes, Program, UnitSystem, thousands};
 
 /// How much of a [`Prediction`] is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,24 +130,24 @@ impl Prediction {
 
     /// The answer in one sentence, without a full stop.
     #[must_use]
-    pub fn sentence(&self, capacity: Option<u64>) -> String {
+    pub fn sentence(&self, capacity: Option<u64>, units: UnitSystem) -> String {
         if let Some(why) = &self.undecided {
             return format!("not predicted: {why}");
         }
         if self.verdict == TryVerdict::MayFit {
             return format!(
                 "may fit: it takes {} to {}, depending on what the compiler recomputes",
-                self.allocated_range.0.short(),
-                self.allocated_range.1.short()
+                units.short(self.allocated_range.0),
+                units.short(self.allocated_range.1)
             );
         }
         let (Some(capacity), Some(fits)) = (capacity, self.fits) else {
-            return format!("needs {}; capacity unknown", self.expected().short());
+            return format!("needs {}; capacity unknown", units.short(self.expected()));
         };
         if !fits {
-            return format!("still {} over", Bytes(self.expected().0.saturating_sub(capacity)).short());
+            return format!("still {} over", units.short(Bytes(self.expected().0.saturating_sub(capacity))));
         }
-        let spare = Bytes(capacity.saturating_sub(self.expected().0)).short();
+        let spare = units.short(Bytes(capacity.saturating_sub(self.expected().0)));
         if self.is_tight {
             return format!("fits, but the compiler will repack and may rematerialise ({spare} to spare)");
         }
@@ -285,7 +285,7 @@ impl Memory {
             allocated_online: Bytes(allocated_online),
             packer,
             fits,
-            is_tight: fits == Some(true) && packer == Packer::Fallback,
+            is_tight: fits == Some(true) && over(expected, FALLBACK_SHARE),
             band,
             undecided: state.undecided.take(),
             is_bound: state.is_bound,
@@ -359,18 +359,22 @@ impl Memory {
         }
         if self.rematerialised > 0 {
             warnings.push(format!(
-                "{} temporaries are named .remat: the compiler was already short of memory and will recompute less when there is room, up to about 83 % of the available memory; trust the verdict, not the headroom",
-                self.rematerialised
+                "{} named .remat: the compiler was already short of memory and will recompute less when there is room, up to about 83 % of the available memory; trust the verdict, not the headroom",
+                if self.rematerialised == 1 {
+                    "1 temporary is".to_owned()
+                } else {
+                    format!("{} temporaries are", thousands(self.rematerialised as u64))
+                }
             ));
         } else if self.is_under_pressure() {
             warnings.push(
-                "the program is above 83 % of the available memory: the compiler was already saving memory and will use room that a change frees".to_owned(),
+                "The program is above 83 % of the available memory: the compiler was already saving memory and will use room that a change frees".to_owned(),
             );
         }
         let resizes = kinds.dimension || kinds.dtype || kinds.compute || kinds.batch || kinds.constrain;
         if resizes && self.vmem > 0 && self.temporaries() < 4 * self.vmem {
             warnings.push(format!(
-                "temporaries take {}, less than four times the VMEM of {}: if their size changes they may move into or out of VMEM",
+                "Temporaries take {}, less than four times the VMEM of {}: if their size changes they may move into or out of VMEM",
                 Bytes(self.temporaries()).short(),
                 Bytes(self.vmem).short()
             ));

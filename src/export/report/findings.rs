@@ -9,7 +9,7 @@ use crate::advisor::plan::Step;
 use crate::advisor::{Advice, Finding, Plan};
 use crate::analysis::what_if::Edit;
 use crate::export::document::{Document, Item, Line, Weight};
-use crate::model::{Bytes, Profile};
+use crate::model::{Bytes, Profile, thousands};
 
 /// A finding.
 #[derive(Debug, Serialize)]
@@ -232,21 +232,25 @@ fn results(plan: &PlanReport) -> &'static str {
 fn sentence(batch: &BatchReport) -> String {
     let guess = if batch.is_guess { " (the arguments that hold it are guessed from their names)" } else { "" };
     let maybe = if batch.largest_that_may_fit > batch.largest_that_fits {
-        format!("; up to about {} may fit if the compiler recomputes more", batch.largest_that_may_fit)
+        format!(
+            "; up to about {} may fit if the compiler recomputes more",
+            thousands(batch.largest_that_may_fit.unsigned_abs())
+        )
     } else {
         String::new()
     };
+    let now = thousands(batch.per_device.unsigned_abs());
     match batch.largest_that_fits {
         0 if batch.largest_that_may_fit > 0 => {
-            format!("No batch is certain to fit{maybe}; it is {} per device now{guess}", batch.per_device)
+            format!("No batch is certain to fit{maybe}; it is {now} per device now{guess}")
         }
-        0 => format!("Not even a batch of 1 per device fits; it is {} now{guess}", batch.per_device),
+        0 => format!("Not even a batch of 1 per device fits; it is {now} now{guess}"),
         largest if largest >= batch.per_device.saturating_mul(MOST_TIMES) => {
-            format!("A batch of {largest} or more per device fits; it is {} now{guess}", batch.per_device)
+            format!("A batch of {} or more per device fits; it is {now} now{guess}", thousands(largest.unsigned_abs()))
         }
         largest => format!(
-            "The largest batch per device that is certain to fit is about {largest}{maybe}; it is {} now{guess}",
-            batch.per_device
+            "The largest batch per device that is certain to fit is about {}{maybe}; it is {now} now{guess}",
+            thousands(largest.unsigned_abs())
         ),
     }
 }
