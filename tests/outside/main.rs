@@ -26,6 +26,8 @@ mod advisor;
 #[path = "../core/at_the_peak.rs"]
 mod at_the_peak;
 mod browser;
+#[path = "../core/caching_allocator.rs"]
+mod caching_allocator;
 #[path = "../core/compare.rs"]
 mod compare;
 mod duckdb;
@@ -130,6 +132,10 @@ const COMPARISONS: &[Comparison] = &[
     ("advisor::what_if", Needs::Profiles, || some(advisor::findings_are_their_what_if)),
     ("advisor::causes", Needs::Profiles, || some_below("xla", advisor::causes_come_first)),
     ("at_the_peak::add_up", Needs::Profiles, || some(at_the_peak::add_up)),
+    ("caching_allocator::expected", Needs::Profiles, || {
+        some_below("pytorch", caching_allocator::compare_with_expected);
+    }),
+    ("caching_allocator::hostile", Needs::Profiles, || some_below("pytorch", others::hostile_pickles)),
     ("browser::reports_open_without_network", Needs::Browser, browser::reports_open_without_network),
     ("compare::compilers", Needs::Profiles, || all(others::compilers)),
     ("compare::matching", Needs::Profiles, || all(others::matching)),
@@ -168,6 +174,7 @@ const COMPARISONS: &[Comparison] = &[
     ("duckdb::answers", Needs::Python, duckdb::answers_the_questions_of_the_readme),
     ("real_runs::on_the_processor", Needs::Python, real_runs::on_the_processor),
     ("real_runs::out_of_memory_on_a_tpu", Needs::Python, real_runs::out_of_memory_on_a_tpu),
+    ("real_runs::torch_stand_in", Needs::Python, real_runs::torch_stand_in),
     ("real_runs::two_processes", Needs::Python, real_runs::two_processes),
     ("real_runs::tensorflow", Needs::TensorFlow, real_runs::tensorflow),
     ("window::opens_takes_keys_and_quits", Needs::Display, window::opens_takes_keys_and_quits),

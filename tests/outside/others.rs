@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::common::Files;
 use crate::pairs::{Allowed, Pair, pair};
 use crate::peaks::Golden;
-use crate::{advisor, compare, forms, pairs, peaks, poplar};
+use crate::{advisor, caching_allocator, compare, forms, pairs, peaks, poplar};
 
 /// Rule, and a program for which it must fire.
 const FIRES: &[(&str, &str, u64)] =
@@ -96,6 +96,40 @@ const CHANGED: &[(&str, &str)] = &[
 
 pub fn matching(files: &Files) {
     compare::match_what_did_not_change(files, CHANGED);
+}
+
+/// Opens the hostile files of a collection; returns how many there were.
+pub fn hostile_pickles(files: &Files) -> usize {
+    let mut count = 0;
+    for path in files.below("hostile").named(|name| crate::common::ends_with(name, ".pickle")) {
+        let name = crate::common::name(&path);
+        let kinds: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(path.with_file_name("expected.json")).expect("readable"))
+                .expect("JSON");
+        let expected = path.file_name().and_then(|name| name.to_str()).and_then(|name| kinds[name]["expect"].as_str());
+        let opened = highwater::open::open_path(&path, &highwater::source::Progress::default());
+        match expected.expect("an expectation") {
+            // A text that says nothing of memory is no failure to read; what is cut opens as far as it goes.
+            "refuse" => {
+                let is_refused = opened.as_ref().map_or(true, |profile| {
+                    profile.caching.is_none() || profile.sources.iter().any(|source| source.error.is_some())
+                });
+                assert!(is_refused, "{name}");
+            }
+            "accept" | "accept with notes" => assert!(opened.is_ok_and(|profile| profile.caching.is_some()), "{name}"),
+            "refuse, name the byte" => {
+                let profile = opened.expect("a part");
+                let error = profile.sources[0].error.clone().unwrap_or_default();
+                assert!(error.contains("byte"), "{name}: {error}");
+            }
+            _ => {}
+        }
+        if let Ok(profile) = highwater::open::open_path(&path, &highwater::source::Progress::default()) {
+            let _ = caching_allocator::reported(&profile);
+        }
+        count += 1;
+    }
+    count
 }
 
 /// Parts of a name that only some versions of JAX write: the function that is compiled, differentiation without a scope,

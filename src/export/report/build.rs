@@ -147,6 +147,13 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
         },
         programs,
         runtime: analysis.runtime.iter().map(|allocator| runtime::allocator(allocator, options.rows())).collect(),
+        caching_allocators: profile
+            .caching
+            .iter()
+            .flat_map(|snapshot| {
+                analysis.caching.iter().map(|device| super::caching::report(snapshot, device, options))
+            })
+            .collect(),
         live: profile
             .live
             .as_ref()
