@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher as _, Hash};
 
+use foldhash::quality::FixedState;
 use rayon::prelude::*;
 
 use crate::analysis::class::Class;
@@ -240,8 +241,6 @@ fn parent(op: &str) -> u64 {
 fn plain_path(op: &str) -> Vec<&str> {
     let mut parts = scope::path(op);
     parts.retain(|part| !WRAPPERS.contains(part));
-    // JAX since 0.7 says the scope twice in what is recomputed: transpose(jvp(layer_3))/jvp(layer_3)/….
-    parts.dedup();
     parts
 }
 
@@ -251,9 +250,7 @@ fn known(text: &str) -> u64 {
 
 /// Never 0, which stands for nothing.
 pub(super) fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish().max(1)
+    FixedState::default().hash_one(value).max(1)
 }
 
 #[cfg(test)]
