@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::{ChangesResults, Finding};
+use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use crate::analysis::class::Class;
 use crate::analysis::names::pass::{Pass, jvp_scope};
+use crate::analysis::names::scope::is_einsum;
 use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::saved_for_backward::SavedForBackward;
 use crate::analysis::what_if::{Depth, Edit, Role, SCAN};
@@ -33,7 +35,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         .collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     let all = case.peak.iter().filter(|t| is_stack(t) || is_activation(case.name(t.family)));
-    let is_cause = case.is_share(all.map(|t| t.size).total(), SHARE) && case.is_share(bytes, OWN_SHARE);
+    let all: u64 = all.map(|t| t.size).total();
+    let is_cause = case.is_share(all, SHARE) && case.is_share(bytes, OWN_SHARE);
     recomputed(case, findings, if is_cause { 0 } else { bytes });
     if !is_cause {
         return;
@@ -43,12 +46,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_open = if saved_by_scans.saturating_mul(2) > bytes {
         scans(case, &mut finding, saved_by_scans)
     } else {
-        layers(case, &mut finding, &held, bytes)
+        layers(case, &mut finding, &held, (bytes, all.saturating_sub(bytes)))
     };
     finding.at_stake_bytes = Some(Bytes(bytes));
-    advise(case, &mut finding, is_open);
-    finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
+    advise(case, &mut finding, is_open);
+    let is_micro = finding.edits().iter().any(|edit| matches!(edit, Edit::Micro(_)));
+    finding.changes_results =
+        if is_micro && case.normalises_over_the_batch() { ChangesResults::Maybe } else { ChangesResults::No };
     findings.push(finding);
 }
 
@@ -102,7 +107,7 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
                 .to_owned(),
         );
         if !case.memory.data.is_empty() {
-            finding.advice.push(MICRO.to_owned());
+            finding.advice.push(micro(case).to_owned());
         }
     }
     finding.changes_results = ChangesResults::No;
@@ -111,7 +116,13 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
 }
 
 /// Advice to run a step on parts of the batch.
-const MICRO: &str = "micro-batches: run the step on parts of the batch and sum the gradients; results stay the same";
+fn micro(case: &ProgramContext<'_>) -> &'static str {
+    if case.normalises_over_the_batch() {
+        "micro-batches: run the step on parts of the batch and sum the gradients; batch normalisation then sees one part at a time, which changes results a little"
+    } else {
+        "micro-batches: run the step on parts of the batch and sum the gradients; results stay the same"
+    }
+}
 
 /// Whether an operation name belongs to the forward pass of a differentiated function.
 fn is_activation(name: &str) -> bool {
@@ -133,9 +144,10 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) -> bool {
         stacks.iter().take(4).map(|(size, text)| format!("{} {text}", Bytes(*size).short())).collect();
     let more = stacks.len().saturating_sub(listed.len());
     // A scan over time has as many steps as no weight has layers.
+    let classes = case.analysis.classes(case.program);
     let is_of_layers = case.memory.base.iter().any(|base| {
         matches!(base.role, Role::Argument { .. })
-            && !case.memory.data.iter().any(|data| case.memory.base[data.base as usize].buffer == base.buffer)
+            && matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer)
             && case.node(base.buffer).is_some_and(|node| node.dimensions.first() == Some(&layers))
     });
     let steps = if is_of_layers { "layers" } else { "steps" };
@@ -159,28 +171,41 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) -> bool {
     true
 }
 
-/// Describes what unrolled layers keep; returns whether anything is left to recompute.
-fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) -> bool {
+/// Which activations have rules of their own, in words.
+fn told_elsewhere(case: &ProgramContext<'_>) -> &'static str {
+    let kept = &case.memory.kept;
+    match (case.held(&kept.scores).is_empty(), case.held(&kept.logits).is_empty()) {
+        (false, true) => "attention scores",
+        (true, false) => "logits",
+        _ => "attention scores and logits",
+    }
+}
+
+/// Describes what unrolled layers keep; returns whether anything is left to recompute. `told` are the bytes of
+/// activations that other findings are about.
+fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (bytes, told): (u64, u64)) -> bool {
     let scopes = by_scope(case, held);
     let listed: Vec<String> = scopes
         .iter()
         .take(4)
         .map(|(scope, bytes)| {
-            let scope = if scope.is_empty() { "no scope" } else { scope };
+            let scope = if scope.is_empty() { "outside any scope" } else { scope };
             format!("{scope} {}", Bytes(*bytes).short())
         })
         .collect();
     finding.title = format!(
-        "Activations take {} of the peak: {} kept for the backward pass",
+        "{} take {} of the peak: {} kept for the backward pass",
+        if told > 0 { format!("Activations other than {}", told_elsewhere(case)) } else { "Activations".to_owned() },
         percent(bytes, case.memory.peak.max(1)),
         Bytes(bytes).short()
     );
+    let more = if scopes.len() > 4 { format!(" and {} more", scopes.len() - 4) } else { String::new() };
+    let has_scopes = scopes.iter().any(|scope| !scope.0.is_empty());
     finding.why = format!(
-        "{} temporaries at the peak are made by the forward pass (`jvp(…)`) and kept for the backward pass, the largest {}. By scope: {}{}.",
-        held.len(),
+        "{} made by the forward pass (`jvp(…)`) and kept for the backward pass, the largest {}.{}",
+        counted(held.len(), "temporary at the peak is", "temporaries at the peak are"),
         case.describe_first(held),
-        listed.join(", "),
-        if scopes.len() > 4 { format!(" and {} more", scopes.len() - 4) } else { String::new() }
+        if has_scopes { format!(" By scope: {}{more}.", listed.join(", ")) } else { String::new() }
     );
     let pattern = pattern(case, held);
     let checkpointed =
@@ -191,13 +216,18 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
     }
     let Some(pattern) = pattern else {
         in_parts(case, finding);
-        finding.advice.push("`jax.checkpoint` around each layer, not around the whole model, which saves nothing; the layers have no names of their own here (a `jax.named_scope` around each would show what checkpointing it saves)".to_owned());
+        finding.advice.push("`jax.checkpoint` around each block of layers, not around the whole model, which saves nothing; no repeated blocks are recognised in the names (a `jax.named_scope` around each, with its number, would show what checkpointing it saves)".to_owned());
         return true;
     };
     let edits = vec![Edit::Remat(pattern.clone(), None)];
     let saved = case.saved(&case.try_out(&edits));
     if case.is_worth(saved) {
         case.fill(finding, edits);
+        if saved > bytes && told > 0 {
+            let sentence =
+                format!(" Recomputing the layers frees their {} too, which the saving includes.", told_elsewhere(case));
+            finding.why.push_str(&sentence);
+        }
         finding.is_guess = pattern == "*";
         finding.advice.push(Library::of(case).remat(Some(&pattern)));
     } else {
@@ -226,8 +256,8 @@ fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
     let mut scopes: BTreeMap<String, u64> = BTreeMap::new();
     for t in held {
         let layer = case.memory.kept.layer(t.family).map(|layer| layer.name.clone());
-        let scope = layer
-            .unwrap_or_else(|| jvp_scope(case.name(t.family)).map_or_else(String::new, |pass| pass.scope.to_owned()));
+        let named = || jvp_scope(case.name(t.family)).map(|pass| pass.scope).filter(|scope| !is_einsum(scope));
+        let scope = layer.unwrap_or_else(|| named().unwrap_or_default().to_owned());
         let entry = scopes.entry(scope).or_default();
         *entry = entry.saturating_add(t.size);
     }
@@ -236,10 +266,18 @@ fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
     scopes
 }
 
-/// A name and the number at its end, so that `layer_2` comes before `layer_10`.
-fn numbered(name: &str) -> (&str, u64) {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    (stem, name[stem.len()..].parse().unwrap_or(0))
+/// The words and numbers of a name in turn, so that `layer_2` comes before `layer_10` and `blocks[2]` before `blocks[10]`.
+fn numbered(name: &str) -> Vec<(&str, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let word = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let after = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        let number = word[..word.len() - after.len()].parse().unwrap_or(0);
+        parts.push((&rest[..rest.len() - word.len()], number));
+        rest = after;
+    }
+    parts
 }
 
 /// Pattern of the layers that hold most, such as `layer_*`; `None` if no layers repeat.
@@ -255,13 +293,18 @@ fn pattern(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
 }
 
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
-    if is_open {
+    // Convolutions are no matrix products: the policy would keep none of them.
+    let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
+    if is_open && !is_of_convolutions {
         finding.advice.push(
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes everything but matrix products".to_owned(),
         );
     }
     if !case.memory.data.is_empty() {
-        finding.advice.push(MICRO.to_owned());
+        finding.advice.push(micro(case).to_owned());
+    }
+    if case.severity() == Severity::Hint {
+        return;
     }
     finding.advice.push(
         "if it almost fits: `--xla_tpu_rematerialization_algo=PEAK_PRIORITY`, then `--xla_tpu_rematerialization_max_block_size_limit`, `--xla_tpu_rematerialization_block_effort_factor` and `--xla_tpu_pre_fusion_remat=true` (slower compilation; the last may change rounding)".to_owned(),
@@ -271,6 +314,13 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn layers_are_sorted_by_their_numbers() {
+        let mut names = ["blocks[10]", "blocks[2]", "layer_10/attn", "layer_9/mlp", "blocks[1]"];
+        names.sort_by(|a, b| numbered(a).cmp(&numbered(b)));
+        assert_eq!(names, ["blocks[1]", "blocks[2]", "blocks[10]", "layer_9/mlp", "layer_10/attn"]);
+    }
 
     #[test]
     fn activations_are_named_by_the_forward_pass() {

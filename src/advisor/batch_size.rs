@@ -95,9 +95,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             "the saving is less than proportional: the batch may be the minor dimension, which is padded to a multiple of 128".to_owned(),
         );
     }
-    finding.advice.push(
-        "micro-batches keep results the same: split the batch, sum the gradients, update once (`jax.lax.scan` over the parts, or `optax.MultiSteps`)".to_owned(),
-    );
+    let results =
+        if case.normalises_over_the_batch() { "change results only a little" } else { "keep results the same" };
+    finding.advice.push(format!(
+        "micro-batches {results}: split the batch, sum the gradients, update once (`jax.lax.scan` over the parts, or `optax.MultiSteps`)"
+    ));
     finding.advice.push("a smaller batch changes training; the learning rate usually has to be adjusted".to_owned());
     // Equal parts, as for micro-batches: the fewest that fit.
     let parts = [2i64, 4, 8, 16, 32, 64].into_iter().filter(|parts| now % parts == 0);

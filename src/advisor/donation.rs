@@ -1,10 +1,12 @@
 //! Rule `donation`: arguments whose memory a result of the same shape could take over.
 
+use std::collections::{BTreeMap, HashMap};
+
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, Total, counted, listed, short_names};
 use crate::analysis::what_if::{Arguments, Edit, Role};
-use crate::model::{Bytes, Program};
+use crate::model::{Bytes, ElementType, Program};
 
 /// Name of the rule.
 pub const NAME: &str = "donation";
@@ -31,8 +33,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let least = least_that_counts(rows.iter().map(|&row| case.memory.base[row].size).collect());
     let counts = |row: usize| case.memory.base[row].size >= least;
     let is_kept = |row: usize| matches!(case.memory.base[row].role, Role::Argument { is_donated: false, .. });
-    let named: Vec<usize> = rows.iter().copied().filter(|&row| counts(row)).collect();
-    let names = case.names_of(&named, |row| is_kept(row) && counts(row));
+    let counting: Vec<usize> = rows.iter().copied().filter(|&row| counts(row)).collect();
+    let whole = whole_arguments(case, &counting);
+    let is_in_whole = |row: usize| matches!(&case.memory.base[row].role, Role::Argument { path, .. } if whole.contains(&first_name(path)));
+    let named: Vec<usize> = rows.iter().copied().filter(|&row| counts(row) && !is_in_whole(row)).collect();
+    let mut names: Vec<String> = whole.iter().map(|&name| name.to_owned()).collect();
+    names.extend(case.names_of(&named, |row| is_kept(row) && counts(row)));
     let edit = if names.is_empty() { Arguments::all() } else { Arguments(names.clone()) };
     // What these names donate, small arguments among them.
     let is_meant = |row: usize| match &case.memory.base[row].role {
@@ -66,6 +72,57 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     evidence.sort_by_key(|&(size, buffer)| (std::cmp::Reverse(size), buffer));
     finding.buffers = evidence.into_iter().map(|(_, buffer)| buffer).collect();
     findings.push(finding);
+}
+
+/// Share of an argument's bytes that must have a result of their shape for it to be donated whole.
+const NEARLY_ALL: f64 = 0.9;
+
+/// The name of a positional argument: `params` of `params['embed']`.
+fn first_name(path: &str) -> &str {
+    path.split(['[', '.']).next().unwrap_or(path)
+}
+
+/// The positional arguments that are best donated whole, which is all that `donate_argnums` can do: those of some rows
+/// of which nearly all has a result of its shape.
+fn whole_arguments<'a>(case: &'a ProgramContext<'_>, rows: &[usize]) -> Vec<&'a str> {
+    let mut results: HashMap<(ElementType, &[i64]), usize> = HashMap::new();
+    for base in case.memory.base.iter().filter(|base| matches!(base.role, Role::Result(_))) {
+        if let Some(node) = case.node(base.buffer) {
+            *results.entry((node.element_type, &node.dimensions)).or_default() += 1;
+        }
+    }
+    // Bytes of each argument, and those of its arrays that a result can take over.
+    let mut parts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for (row, path, _, is_donated) in case.arguments() {
+        let base = &case.memory.base[row];
+        if is_donated || path.is_empty() {
+            continue;
+        }
+        let key = case.node(base.buffer).map(|node| (node.element_type, node.dimensions.as_slice()));
+        let left = key.and_then(|key| results.get_mut(&key)).filter(|left| **left > 0);
+        let part = parts.entry(first_name(path)).or_default();
+        part.0 = part.0.saturating_add(base.size);
+        if let Some(left) = left {
+            *left -= 1;
+            part.1 = part.1.saturating_add(base.size);
+        }
+    }
+    let mut rows = rows.to_vec();
+    rows.sort_unstable();
+    let mut meant: Vec<&str> = Vec::new();
+    for row in rows {
+        if let Role::Argument { path, .. } = &case.memory.base[row].role
+            && !meant.contains(&first_name(path))
+        {
+            meant.push(first_name(path));
+        }
+    }
+    let is_start_of_another = |name: &str| parts.keys().any(|other| *other != name && other.starts_with(name));
+    let is_whole = |name: &&str| {
+        parts.get(name).is_some_and(|&(all, paired)| all > 0 && paired as f64 >= all as f64 * NEARLY_ALL)
+            && !is_start_of_another(name)
+    };
+    meant.into_iter().filter(is_whole).collect()
 }
 
 /// Most ranges of argument numbers that are listed.

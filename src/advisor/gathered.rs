@@ -32,10 +32,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut held: Vec<&AtPeak> = gathered.iter().chain(&copied).copied().collect();
     held.sort_by_key(|t| (std::cmp::Reverse(t.size), t.buffer));
     case.stake(&mut finding, whole.saturating_add(casts));
+    let are_weights = gathered.iter().all(|t| classes.of(t.buffer) == Class::Weight);
+    let verb = |count: usize| if count == 1 { "takes" } else { "take" };
     finding.title = if whole >= casts {
-        format!("Arrays gathered from all devices, mostly weights, take {} at the peak", Bytes(whole).short())
+        let what = match (are_weights, gathered.len()) {
+            (true, 1) => "A weight gathered",
+            (true, _) => "Weights gathered",
+            (false, 1) => "An array gathered",
+            (false, _) => "Arrays gathered",
+        };
+        format!("{what} from all devices {} {} at the peak", verb(gathered.len()), Bytes(whole).short())
     } else {
-        format!("Copies of weights take {} at the peak", Bytes(casts).short())
+        let what = if copied.len() == 1 { "A copy of a weight" } else { "Copies of weights" };
+        format!("{what} {} {} at the peak", verb(copied.len()), Bytes(casts).short())
     };
     let mut parts = Vec::new();
     if whole > 0 {
@@ -47,8 +56,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         parts.push(format!("{arrays} ({})", Bytes(casts).short()));
     }
     finding.why = format!("Live at the peak: {}; the largest is {}.", parts.join(" and "), case.describe_first(&held));
-    if whole > 0 {
+    // One array at a time is no store of many layers: what reads it wants all of it.
+    if gathered.len() > 1 {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
+    } else if whole > 0 {
+        finding.advice.push("compute with the part that each device has, instead of gathering it: divide the product that reads it along the same dimension (`with_sharding_constraint` on its result), such as logits along the vocabulary".to_owned());
     }
     if casts > 0 {
         finding.advice.push(

@@ -41,10 +41,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         case.describe_first(&held)
     );
     finding.advice.push(Library::of(case).chunked_loss(PARTS));
-    finding
-        .advice
-        .push("keep the logits in bfloat16, and reduce in f32 (`logsumexp` of the upcast logits fuses)".to_owned());
-    if case.program.devices() > 1 {
+    let nodes = || held.iter().filter_map(|t| case.node(t.buffer));
+    if nodes().any(|node| node.element_type.is_wide_float()) {
+        finding
+            .advice
+            .push("keep the logits in bfloat16, and reduce in f32 (`logsumexp` of the upcast logits fuses)".to_owned());
+    }
+    // What is a part of the vocabulary is sharded along it already.
+    if case.program.devices() > 1 && nodes().any(|node| node.dimensions.contains(&vocabulary)) {
         finding.advice.push("shard them along the vocabulary too: `with_sharding_constraint` on the logits with the mesh axis that the output embedding is sharded over".to_owned());
     }
     finding.changes_results = ChangesResults::No;

@@ -33,6 +33,7 @@ mod sketch;
 mod state_in_place;
 mod subject;
 mod temporaries;
+mod torch;
 mod unsharded_activations;
 mod zero;
 
@@ -46,7 +47,7 @@ use crate::analysis::ProfileAnalysis;
 use crate::model::{Bytes, MemorySpace, Profile};
 
 /// Rules about whole profiles.
-const RULES: &[&[Rule]] = &[ipu::RULES, failure_text::RULES];
+const RULES: &[&[Rule]] = &[ipu::RULES, failure_text::RULES, torch::RULES];
 
 /// Rules about XLA programs.
 pub const PROGRAM_RULES: &[ProgramRule] = &[

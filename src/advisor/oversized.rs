@@ -8,6 +8,12 @@ use crate::model::{BufferId, Bytes};
 /// Name of the rule.
 pub const NAME: &str = "oversized";
 
+/// What is left of a buffer on each of the fewest devices, a power of two, that leave half of the memory for the rest.
+fn divided(size: u64, capacity: u64) -> String {
+    let devices = size.div_ceil((capacity / 2).max(1)).max(2).next_power_of_two();
+    format!("{} on each of {devices}", Bytes(size / devices).short())
+}
+
 /// Looks for single buffers larger than half of the available memory.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(capacity) = case.memory.capacity else { return };
@@ -48,10 +54,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 .to_owned(),
         );
     } else {
-        finding.advice.push(
-            "shard it across more devices, or compute it in blocks (`jax.lax.map` with `batch_size`, `jax.lax.scan`)"
-                .to_owned(),
-        );
+        finding.advice.push(format!(
+            "shard it across more devices ({}), or compute it in blocks (`jax.lax.map` with `batch_size`, `jax.lax.scan`)",
+            divided(size, capacity)
+        ));
     }
     finding.advice.push("look for a product of two large dimensions (all pairs, one-hot, attention scores) that can be computed block by block".to_owned());
     finding.advice.push("remove `jax.debug.print` and other callbacks on it".to_owned());

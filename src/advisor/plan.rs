@@ -152,7 +152,8 @@ fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan) -> Option<Plan> {
         plan.fits.then_some(plan)
     };
     // Micro-batches keep results the same; if their gradients take too much, the batch itself has to shrink.
-    let micro = || parts.iter().find_map(|&parts| with(Edit::Micro(parts), ChangesResults::No));
+    let of_micro = if case.normalises_over_the_batch() { ChangesResults::Maybe } else { ChangesResults::No };
+    let micro = || parts.iter().find_map(|&parts| with(Edit::Micro(parts), of_micro));
     micro().or_else(|| parts.iter().find_map(|&parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes)))
 }
 
@@ -342,14 +343,31 @@ fn words(edit: &Edit, library: Library) -> String {
         ),
         Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts),
         Edit::Blockwise(_) => library.blockwise_attention().to_owned(),
-        Edit::Donate(arguments) => library.donate(&arguments.to_string()),
+        Edit::Donate(arguments) => library.donate(&arguments.in_words()),
         other => other.in_words(),
     }
 }
 
+/// Longest change that a summary writes out.
+const WRITTEN_OUT: usize = 80;
+
+/// A change as it can be given again; one that names many arguments in words.
+fn shortly(edit: &Edit) -> String {
+    let written = edit.to_string();
+    if written.len() > WRITTEN_OUT { edit.in_words() } else { format!("`{written}`") }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn in_a_row(mut words: Vec<String>) -> String {
+    match words.pop() {
+        Some(last) if words.is_empty() => last,
+        Some(last) => format!("{} and {last}", words.join(", ")),
+        None => String::new(),
+    }
+}
+
 fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -> String {
-    let list: Vec<String> = edits.iter().map(|edit| format!("`{edit}`")).collect();
-    let list = list.join(" and ");
+    let list = in_a_row(edits.iter().map(shortly).collect());
     let limit = UnitSystem::Binary.capacity(Bytes(capacity));
     if !fits && prediction.verdict == TryVerdict::MayFit {
         return format!(
@@ -376,6 +394,13 @@ fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_are_listed_as_a_sentence_lists_them() {
+        let list = |words: &[&str]| in_a_row(words.iter().map(|&word| word.to_owned()).collect());
+        assert_eq!((list(&[]), list(&["a"])), (String::new(), "a".to_owned()));
+        assert_eq!((list(&["a", "b"]), list(&["a", "b", "c"])), ("a and b".to_owned(), "a, b and c".to_owned()));
+    }
 
     #[test]
     fn every_subset_comes_once() {

@@ -13,6 +13,55 @@ pub const NAME: &str = "precision";
 /// Least share of allocated bytes at which wide floats are reported.
 const SHARE: f64 = 0.30;
 
+/// Whether most of the floats that the program computes at the peak have 16 bits or less, apart from attention scores and
+/// logits, which a program may want in 32 bits for their softmax.
+fn computes_in_16_bits(case: &ProgramContext<'_>) -> bool {
+    let (mut narrow, mut all) = (0u64, 0u64);
+    for t in case.peak.iter().filter(|t| !case.memory.kept.has_own_remedy(t.family)) {
+        let Some(node) = case.node(t.buffer).filter(|node| node.element_type.is_float()) else { continue };
+        all = all.saturating_add(t.size);
+        if !node.element_type.is_wide_float() {
+            narrow = narrow.saturating_add(t.size);
+        }
+    }
+    case.is_worth(all) && narrow > all / 2
+}
+
+/// Reports 32-bit weights and optimizer state of a program that computes in 16 bits.
+fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
+    let classes = case.analysis.classes(case.program);
+    let is_meant = |row: usize| {
+        let buffer = case.memory.base[row].buffer;
+        matches!(classes.of(buffer), Class::Weight | Class::Optimizer)
+            && case.node(buffer).is_some_and(|node| node.element_type.is_wide_float())
+    };
+    let rows: Vec<usize> = case.arguments().map(|argument| argument.0).filter(|&row| is_meant(row)).collect();
+    let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
+    if case.severity() == Severity::Hint || !case.is_share(bytes, SHARE) {
+        return;
+    }
+    // Integers among them keep their type.
+    let is_other =
+        |row: usize| case.node(case.memory.base[row].buffer).is_some_and(|node| node.element_type.is_wide_float());
+    let names = case.names_of(&rows, is_other);
+    let mut finding = case.remedy(NAME);
+    let saved = case.fill(&mut finding, vec![Edit::Dtype(Arguments(names), ElementType::BF16)]);
+    if !case.is_worth(saved) {
+        return;
+    }
+    finding.title = format!(
+        "{} of weights and optimizer state are 32-bit floats: {} less in bfloat16",
+        Bytes(bytes).short(),
+        Bytes(saved).short()
+    );
+    "The program computes in 16 bits already; these arguments keep 32 bits, so that small updates are not lost."
+        .clone_into(&mut finding.why);
+    finding.advice.push("the optimizer's first moment in bfloat16 is the least risk (`mu_dtype=jnp.bfloat16` of `optax.adamw`); then its second moment, then the weights, with stochastic rounding".to_owned());
+    finding.changes_results = ChangesResults::Yes;
+    finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
+    findings.push(finding);
+}
+
 /// Looks at the wide floats at the peak.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_wide = |buffer| case.node(buffer).is_some_and(|node| node.element_type.is_wide_float());
@@ -29,11 +78,16 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share(temporaries.saturating_add(kept), SHARE) {
         return;
     }
-    // With room to spare, 32-bit arguments do not matter; few 32-bit temporaries: it computes in 16 bits already.
+    // With room to spare, 32-bit arguments do not matter.
     if case.severity() == Severity::Hint && !case.is_share(temporaries, SHARE) {
         return;
     }
     let bf16 = ElementType::BF16;
+    // The 32-bit temporaries of a program that computes in 16 bits are those that it wants so.
+    if computes_in_16_bits(case) {
+        arguments(case, findings);
+        return;
+    }
     let everything = case.try_out(&[Edit::Dtype(Arguments::all(), bf16)]);
     let compute = case.try_out(&[Edit::Compute(bf16)]);
     let (all, some) = (case.saved(&everything), case.saved(&compute));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::effect::Effect;
 use super::finding::{Finding, Severity};
-use crate::analysis::packing::FALLBACK_SHARE;
+use crate::analysis::packing::{FALLBACK_SHARE, Family};
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::analysis::what_if::{Depth, Edit, Memory, Prediction, Role, TryVerdict};
 use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis};
@@ -71,14 +71,16 @@ impl<'a> ProgramContext<'a> {
         // A family is counted from its first to its last buffer; between two of them its memory may be free.
         let mut standing: Vec<usize> = space.at_peak.buffers().filter_map(|b| memory.families.of(b)).collect();
         standing.sort_unstable();
-        let stands = |row: usize| standing.is_empty() || standing.binary_search(&row).is_ok();
+        let stands = |row: usize, family: &Family| {
+            let is_counted = family.first <= at && at <= family.last;
+            if standing.is_empty() { is_counted } else { standing.binary_search(&row).is_ok() }
+        };
         let mut peak: Vec<AtPeak> = memory
             .families
             .list
             .iter()
             .enumerate()
-            .filter(|(_, family)| family.size > 0 && family.first <= at && at <= family.last)
-            .filter(|(row, _)| stands(*row))
+            .filter(|(row, family)| family.size > 0 && stands(*row, family))
             .map(|(i, family)| AtPeak { family: i, buffer: family.root, size: family.size })
             .collect();
         peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
@@ -258,6 +260,26 @@ impl<'a> ProgramContext<'a> {
         let name = self.program.buffer_name(buffer);
         let op = self.analysis.labels(self.program).op_name(self.program, buffer);
         if op.is_empty() { format!("{shape} `{name}`") } else { format!("{shape} `{op}`") }
+    }
+
+    /// Whether most bytes of some temporaries at the peak have framework op names that pass a test.
+    #[must_use]
+    pub fn held_mostly(&self, buffers: &[BufferId], accept: impl Fn(&str) -> bool) -> bool {
+        let buffers: HashSet<BufferId> = buffers.iter().copied().collect();
+        let held = || self.peak.iter().filter(|t| buffers.contains(&t.buffer));
+        let all: u64 = held().map(|t| t.size).total();
+        let accepted: u64 = held().filter(|t| accept(self.name(t.family))).map(|t| t.size).total();
+        accepted > all / 2
+    }
+
+    /// Whether the names of operations show batch normalisation, whose results depend on how the batch is divided.
+    #[must_use]
+    pub fn normalises_over_the_batch(&self) -> bool {
+        let is_one = |family: usize| {
+            let name = self.name(family).to_ascii_lowercase();
+            ["batchnorm", "batch_norm", "_bn/"].iter().any(|word| name.contains(word))
+        };
+        (0..self.memory.families.list.len()).any(is_one)
     }
 
     /// Describes the first (largest) temporary; empty if there is none.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::finding::{ChangesResults, Finding};
-use super::program_context::{AtPeak, ProgramContext, Total, listed};
+use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use crate::analysis::class::Class;
 use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::{Arguments, Edit, Role};
@@ -91,6 +91,14 @@ fn twins(case: &ProgramContext<'_>) -> u64 {
     case.peak.iter().filter(is_twin).map(|t| t.size).total()
 }
 
+/// Whether attention in a program reads its cache page by page, by the name of a kernel or an operation.
+fn is_paged(program: &Program) -> bool {
+    (0..program.instructions.len()).map(|row| InstructionId(row as u32)).any(|at| {
+        program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL)
+            && (program.text.op_name(at).contains("paged") || program.text.instruction_name(at).contains("paged"))
+    })
+}
+
 /// Looks for state that takes most of the memory.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
@@ -122,25 +130,50 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.changes_results = ChangesResults::Yes;
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
+    let is_cache = largest.is_some_and(|row| classes.of(case.memory.base[row].buffer) == Class::Cache);
+    let is_paged = is_cache && is_paged(case.program);
+    let is_donated = |row: usize| matches!(case.memory.base[row].role, Role::Argument { is_donated: true, .. });
+    let in_place: u64 = rows.iter().filter(|&&row| is_donated(row)).map(|&row| case.memory.base[row].size).total();
+    let is_in_place = in_place.saturating_mul(2) > bytes;
     finding.title = format!(
-        "State updated in place is {} of what is allocated: {} ({})",
+        "{} is {} of what is allocated{}: {} ({})",
+        match (is_in_place, is_cache) {
+            (true, _) => "State updated in place",
+            (false, true) => "The cache",
+            (false, false) => "State",
+        },
         percent(bytes, case.allocated().max(1)),
+        if is_in_place { "" } else { ", and its next value is a copy" },
         Bytes(bytes).short(),
         listed(&names, 3)
     );
     finding.why = format!(
-        "Other temporaries take only {}; what scales is the state itself{}. Its size is the product of its dimensions: batch, positions, heads.",
-        Bytes(case.memory.temporaries().saturating_sub(twins)).short(),
+        "{} take only {}; what scales is the state itself{}.{}",
+        if case.is_worth(twins) { "Other temporaries" } else { "Temporaries" },
+        Bytes(case.memory.temporaries().saturating_sub(if case.is_worth(twins) { twins } else { 0 })).short(),
         largest
-            .map(|row| format!(", {} arrays like {}", rows.len(), case.describe(case.memory.base[row].buffer)))
-            .unwrap_or_default()
+            .map(|row| {
+                let arrays = counted(rows.len(), "array:", "arrays like");
+                format!(", {arrays} {}", case.describe(case.memory.base[row].buffer))
+            })
+            .unwrap_or_default(),
+        match (is_cache, is_paged) {
+            (true, true) => " Its size is the number of pages times the size of one.",
+            (true, false) => " Its size is the product of its dimensions: batch, positions, heads.",
+            (false, _) => "",
+        }
     );
     let devices = case.program.devices();
     let parts = largest.map_or(1, |row| parts(case, row));
     if parts > 1 && i64::from(devices) > parts {
         finding.advice.push(format!("it is sharded {parts} ways over {devices} devices; sharded over all of them it shrinks exactly in proportion"));
     } else if devices > 1 && parts <= 1 {
-        finding.advice.push(format!("shard it over the {devices} devices along its heads (`P(None, None, \"model\")`) or the batch; it shrinks exactly in proportion"));
+        let along = if is_cache {
+            "along its heads (`P(None, None, \"model\")`) or the batch"
+        } else {
+            "along one of its dimensions"
+        };
+        finding.advice.push(format!("shard it over the {devices} devices {along}; it shrinks exactly in proportion"));
     }
     if case.is_worth(twins) {
         finding.advice.push(format!(
@@ -148,15 +181,32 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             Bytes(twins).short()
         ));
     }
-    finding.advice.push("a smaller batch, or a shorter context: it shrinks in proportion".to_owned());
+    finding.advice.push(
+        match (is_cache, is_paged) {
+            (true, true) => "fewer pages: it shrinks in proportion, and fewer or shorter sequences have room at once",
+            (true, false) => "a smaller batch, or a shorter context: it shrinks in proportion",
+            (false, _) => "less of it: it shrinks in proportion to each of its dimensions",
+        }
+        .to_owned(),
+    );
     if is_wide {
         finding
             .advice
             .push("keep it in 8 bits (`float8_e4m3fn`, `int8` with scales): the saving above is for this".to_owned());
     }
-    finding
-        .advice
-        .push("fewer key and value heads (grouped-query attention), a sliding window, or a paged cache".to_owned());
+    if is_cache {
+        // Keys and values of a single head have no heads to share.
+        let has_heads =
+            node.is_none_or(|node| node.dimensions.len() < 4 || node.dimensions.iter().rev().nth(1) != Some(&1));
+        let mut others = vec!["a sliding window"];
+        if has_heads {
+            others.insert(0, "fewer key and value heads (grouped-query attention)");
+        }
+        if !is_paged {
+            others.push("a paged cache");
+        }
+        finding.advice.push(others.join(", or "));
+    }
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     findings.push(finding);
 }

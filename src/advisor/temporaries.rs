@@ -2,7 +2,8 @@
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
-use crate::analysis::flow::loops::Role;
+use crate::analysis::flow::loops::{Role, is_written_by_users};
+use crate::analysis::names::pass::Pass;
 use crate::model::{Bytes, Opcode, percent};
 
 /// Name of the rule.
@@ -25,7 +26,9 @@ fn loop_state(case: &ProgramContext<'_>) -> Vec<u32> {
     let labels = case.analysis.labels(case.program);
     let is_carried = |buffer| {
         let at = case.program.buffers.instruction_of(buffer)?;
-        let is_loop = case.program.instructions.opcode.get(at.index()) == Some(&Opcode::WHILE);
+        // The compiler's own loops, such as products in parts, pass on what they like.
+        let is_loop = case.program.instructions.opcode.get(at.index()) == Some(&Opcode::WHILE)
+            && is_written_by_users(&case.program.text.op_name(at));
         let part = is_loop.then(|| labels.loops.part(at, &case.program.buffer_index(buffer)))??;
         Some(matches!(part.role, Role::Carry | Role::Collected))
     };
@@ -81,9 +84,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
     } else {
         finding.advice.push("compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`), or in a narrower type".to_owned());
-        finding
-            .advice
-            .push("if they are kept for a backward pass, `jax.checkpoint` around what computes them".to_owned());
+        if case.memory.kept.passes.contains(&Pass::Backward) {
+            finding
+                .advice
+                .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());
+        }
     }
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();

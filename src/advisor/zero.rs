@@ -32,7 +32,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.title = format!("Shard optimizer state over the {devices} devices (ZeRO): {} less", Bytes(saved).short());
     finding.why = format!(
-        "{} of optimizer state ({}) are replicated on every device, but only the update reads them. Sharded, each device updates its part of the weights, which are then all-gathered; the computation stays as it is.",
+        "{} of optimizer state ({}) is replicated on every device, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; the computation stays as it is.",
         Bytes(bytes).short(),
         listed(&names, 3)
     );

@@ -19,6 +19,9 @@ const LEAST_LAYERS: usize = 3;
 /// Share of what the operations of the forward pass make that the layers found by position must make.
 const LEAST_SHARE: f64 = 0.5;
 
+/// Share of what the largest run of layers makes that any other run of several layers must make.
+const LEAST_OF_MOST: f64 = 0.1;
+
 /// An operation that reads an argument: of several the largest that is a layer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
@@ -105,12 +108,22 @@ impl LayerUse {
         if (covered as f64) < whole as f64 * LEAST_SHARE || runs.is_empty() {
             return Self::default();
         }
+        // A few equal operations beside the layers, such as three projections, are what is left of one more of them.
+        let made = |run: &Run| {
+            kinds[run.first..run.first + run.layers * run.period]
+                .iter()
+                .fold(0u64, |sum, kind| sum.saturating_add(kind.elements))
+        };
+        let most = runs.iter().map(made).max().unwrap_or(0);
+        for run in &mut runs {
+            if (made(run) as f64) < most as f64 * LEAST_OF_MOST {
+                *run = Run { first: run.first, period: run.period * run.layers, layers: 1 };
+            }
+        }
         runs.sort_unstable_by_key(|run| run.first);
         let count: usize = runs.iter().map(|run| run.layers).sum();
-        let layer = |number: usize| Layer {
-            name: format!("layer {} of {count} (by position)", number + 1),
-            pattern: "*".to_owned(),
-        };
+        let layer =
+            |number: usize| Layer { name: format!("layer {} (by position)", number + 1), pattern: "*".to_owned() };
         let mark = |(reader, kind): (&&Reader, &Kind)| Mark {
             at: reader.at,
             layer: None,

@@ -2,6 +2,7 @@
 
 pub mod address_union;
 pub mod alternatives;
+pub mod caching_allocator;
 pub mod class;
 pub mod compare;
 pub mod contributors;

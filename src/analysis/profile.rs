@@ -1,12 +1,13 @@
 //! The analysis of a whole profile: every program, and comparisons between the numbers of different tools.
 
+use super::caching_allocator::{CachingAnalysis, live_set};
 use super::live_range::LiveRanges;
 use super::live_set::LiveAnalysis;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
 use super::runtime::AllocatorAnalysis;
 use super::scene::{ProgramParts, Scene};
 use super::tiles::TileAnalysis;
-use crate::model::{BufferId, Bytes, LiveRangeTable, MemorySpace, Profile, Program};
+use crate::model::{BufferId, Bytes, LiveRangeTable, LiveSet, MemorySpace, Profile, Program};
 
 /// Everything computed about a profile.
 #[derive(Debug)]
@@ -19,8 +20,12 @@ pub struct ProfileAnalysis {
     pub tiles: Option<TileAnalysis>,
     /// Analysis of each allocator history.
     pub runtime: Vec<AllocatorAnalysis>,
+    /// Analysis of each device of PyTorch's caching allocator.
+    pub caching: Vec<CachingAnalysis>,
     /// Analysis of the snapshot of live memory.
     pub live: Option<LiveAnalysis>,
+    /// What lives on the devices of a caching allocator at the failure, or else at the peak.
+    standing: Option<(LiveSet, LiveAnalysis)>,
     /// Contradictions between the files of the profile.
     pub notes: Vec<String>,
 }
@@ -38,10 +43,24 @@ impl ProfileAnalysis {
             notes.extend(analysis.live.as_ref().and_then(|live| live_range_difference(program, live, table)));
         }
         let runtime = profile.runtime.iter().map(AllocatorAnalysis::new).collect();
+        let caching = profile.caching.as_ref().map(CachingAnalysis::of).unwrap_or_default();
         let live = profile.live.as_ref().map(LiveAnalysis::new);
+        let standing = profile.caching.as_ref().and_then(|snapshot| live_set(snapshot, &caching));
+        let standing = standing.map(|set| {
+            let analysis = LiveAnalysis::new(&set);
+            (set, analysis)
+        });
         let tiles = profile.tiles.as_ref().map(TileAnalysis::new);
         let parts = programs.iter().map(ProgramParts::new).collect();
-        Self { programs, parts, tiles, runtime, live, notes }
+        Self { programs, parts, tiles, runtime, caching, live, standing, notes }
+    }
+
+    /// What lives at one moment, with stacks: the file's own snapshot, else what a caching allocator held at the failure
+    /// or the peak.
+    #[must_use]
+    pub fn live_set<'a>(&'a self, profile: &'a Profile) -> Option<(&'a LiveSet, &'a LiveAnalysis)> {
+        let own = profile.live.as_ref().zip(self.live.as_ref());
+        own.or_else(|| self.standing.as_ref().map(|(set, analysis)| (set, analysis)))
     }
 
     /// The memory spaces of a program of the profile that was analysed, ascending by colour; none where there is no

@@ -17,7 +17,7 @@ pub struct ScreenshotArgs {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     link: LinkArgs,
-    /// Image file to write
+    /// Image file to write: PNG, or SVG if its name ends with .svg
     #[arg(long)]
     out: PathBuf,
     /// Size in points
@@ -111,8 +111,15 @@ pub fn draw(args: &ScreenshotArgs) -> ExitCode {
         eprintln!("error: the picture would be more than {MAX_PIXELS} pixels wide or high");
         return ExitCode::from(2);
     }
-    let picture = app::draw_picture(&context, &mut app, size, scale);
-    if let Err(error) = export::image::write_png(&args.out, picture.size, picture.as_raw()) {
+    let is_svg = args.out.extension().is_some_and(|end| end.eq_ignore_ascii_case("svg"));
+    let written = if is_svg {
+        let svg = app::draw_svg(&context, &mut app, size, scale);
+        std::fs::write(&args.out, svg).map_err(|error| error.to_string())
+    } else {
+        let picture = app::draw_picture(&context, &mut app, size, scale);
+        export::image::write_png(&args.out, picture.size, picture.as_raw())
+    };
+    if let Err(error) = written {
         complain(&args.out.display().to_string(), &format!("cannot write: {error}"));
         return ExitCode::from(EXIT_UNREADABLE);
     }

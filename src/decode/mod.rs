@@ -9,6 +9,7 @@ pub mod poplar;
 pub mod pprof;
 mod registry;
 mod reporter;
+pub mod torch_snapshot;
 pub mod wire;
 pub mod xla_dump;
 pub mod xla_report;
@@ -24,6 +25,7 @@ pub const DECODERS: &[&dyn Decoder] = &[
     &hlo::HloDecoder,
     &xspace::XSpaceDecoder,
     &xla_dump::TargetArgumentsDecoder,
+    &torch_snapshot::TorchSnapshotDecoder,
     &pprof::PprofDecoder,
     &xla_report::UsageProtoDecoder,
     &ifrt_trace::ProgramMemoryTraceDecoder,

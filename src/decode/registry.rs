@@ -71,8 +71,6 @@ fn describe_unknown(input: &Input) -> String {
         "a program, not a profile"
     } else if head.starts_with(b"\x89PNG") || head.starts_with(b"\xff\xd8\xff") {
         "a picture, not a profile"
-    } else if matches!(head, [0x80, 2..=5, ..]) {
-        "a Python pickle, which is not read; PyTorch's memory snapshots open at https://pytorch.org/memory_viz"
     } else if std::str::from_utf8(&head[..head.len().min(4096) - head.len().min(4096) % 4]).is_ok() {
         "unrecognised text"
     } else {

@@ -94,6 +94,13 @@ impl ElementType {
         matches!(self, Self(1 | 4 | 5 | 8 | 9))
     }
 
+    /// Whether it is a real floating-point type.
+    #[must_use]
+    pub fn is_float(self) -> bool {
+        let name = self.name();
+        name.starts_with('f') || name == "bf16"
+    }
+
     /// Whether it is a floating-point type wider than 16 bits.
     #[must_use]
     pub const fn is_wide_float(self) -> bool {

@@ -1,6 +1,7 @@
 //! The profile in a format-independent form: plain data without I/O or drawing. Decoders fill in what their format has.
 
 mod buffer;
+mod caching;
 mod device;
 mod element_type;
 mod failure;
@@ -22,6 +23,10 @@ mod tpu;
 mod units;
 
 pub use buffer::{Allocation, Assigned, Buffers, Category, EventKind, HeapEvent, HeapTrace};
+pub use caching::{
+    AllocatorSettings, Annotation, Block, BlockState, CachingAction, CachingDevice, CachingEvents, CachingSnapshot,
+    Frame, Segment, SizeClass, StackId, Stacks,
+};
 pub use device::{Capacity, Device, DeviceKind, MemorySpace, Topology};
 pub use element_type::ElementType;
 pub use failure::{

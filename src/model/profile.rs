@@ -1,5 +1,6 @@
 //! A profile: everything known about one run or program, with its sources.
 
+use super::caching::CachingSnapshot;
 use super::device::Device;
 use super::failure::Failure;
 use super::lazy::LazyProgram;
@@ -26,6 +27,8 @@ pub struct Profile {
     pub runtime: Vec<AllocatorTrace>,
     /// Program executions on devices, on the time axis of [`Self::runtime`].
     pub executions: Vec<Execution>,
+    /// PyTorch's caching allocator.
+    pub caching: Option<CachingSnapshot>,
     /// What was live when the file was written.
     pub live: Option<LiveSet>,
     /// XLA's live ranges of the first program, from a text report beside the dump.

@@ -130,3 +130,33 @@ fn the_gate_speaks_to_ci_systems() {
     let json: Value = serde_json::from_slice(&run(&["check", &over, "--format", "json"]).stdout).expect("JSON");
     assert_eq!(json["checks"][0]["outcome"], "failed");
 }
+
+/// Charts as SVG: a document of its own with the words as text and no picture but those of charts.
+#[test]
+fn views_are_written_as_svg() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let compared = pair("donate_mlp_v4");
+    let ipu = common::samples().join("ipu_over.cbor");
+    let program = path("v5e_mlp_f32");
+    let cases: [(&str, Vec<&str>, &str); 4] = [
+        ("timeline", vec![&program], "<path d=\"M"),
+        ("treemap", vec![&program], "everything"),
+        ("tiles", vec![ipu.to_str().expect("UTF-8")], "<path d=\"M"),
+        ("compare", compared.iter().map(String::as_str).collect(), "before to after"),
+    ];
+    for (view, files, expected) in cases {
+        let out = folder.path().join(format!("{view}.svg"));
+        let out = out.to_str().expect("UTF-8");
+        let output = run(&[&["screenshot", "--view", view, "--out", out, "--size", "900x600"], &files[..]].concat());
+        assert_eq!(output.status.code(), Some(0), "{view}: {}", stderr(&output));
+        let svg = std::fs::read_to_string(out).expect("written");
+        let head = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"600\"";
+        assert!(svg.starts_with(head) && svg.ends_with("</svg>\n"), "{view}: {}", &svg[..200]);
+        assert!(svg.contains(expected) && svg.matches("<text ").count() > 20, "{view}");
+        for (open, close) in [("<g ", "</g>"), ("<text ", "</text>"), ("<clipPath ", "</clipPath>")] {
+            assert_eq!(svg.matches(open).count(), svg.matches(close).count(), "{view}: {open}");
+        }
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{view}");
+        assert!(!svg.contains("http://") || svg.matches("http://").count() == 1, "{view}: nothing is fetched");
+    }
+}

@@ -205,7 +205,10 @@ fn a_program_that_does_not_fit_is_named_with_its_plan() {
     let errors = stderr(&output);
     assert!(errors.starts_with(message), "{errors}");
     let line = format!("jit_train_step needs 25.9 of 15.75 GiB: does not fit; highwater {}", place.at("run").display());
-    assert_eq!(ours(&errors), [line], "{errors}");
+    let told = ours(&errors);
+    assert_eq!(told.len(), 2, "{errors}");
+    assert_eq!(told[0], line, "{errors}");
+    assert!(told[1].starts_with("plan: With ") && told[1].contains(" it fits"), "{errors}");
     assert!(
         errors.contains("Does not fit: ") && errors.contains("plan"),
         "the report stands in for the window: {errors}"

@@ -6,10 +6,14 @@ use serde_json::Value;
 
 use super::command_line::{path, run, stderr, stdout};
 
+fn dump(name: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/dumps/scaling/{name}.hlo.pb.gz"));
+    file.to_str().expect("UTF-8").to_owned()
+}
+
 /// A decode step over a cache, compiled for this batch on each device.
 fn decode(batch: u32) -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/dumps/scaling/batch_{batch}.hlo.pb.gz"));
-    file.to_str().expect("UTF-8").to_owned()
+    dump(&format!("batch_{batch}"))
 }
 
 fn json(args: &[&str]) -> Value {
@@ -55,6 +59,22 @@ fn two_batch_sizes_tell_a_third() {
     assert!(text.contains("batch 4 and 8") && text.contains("The largest batch that fits: "), "{text}");
     let markdown = stdout(&run(&["scale", &four, &eight, "--capacity", "31.25GiB", "--format", "markdown"]));
     assert!(markdown.contains("| batch | peak |"), "{markdown}");
+}
+
+#[test]
+fn two_numbers_of_devices_tell_a_third() {
+    // A prefill whose heads and caches are divided over the devices, and whose tokens and embeddings are on each of them.
+    let [four, eight, sixteen] = [4, 8, 16].map(|devices| dump(&format!("devices_{devices}")));
+    for (one, other, third, value) in [(&four, &eight, &sixteen, 16), (&eight, &sixteen, &four, 4)] {
+        let report = json(&[one, other, "--at", &value.to_string()]);
+        assert_eq!(report["programs"][0]["varies"], "devices");
+        let point = point(&report, value);
+        let number = |key: &str| point[key].as_i64().expect("a number");
+        let real = allocated(third);
+        let error = number("allocated_bytes") as f64 / real as f64 - 1.0;
+        assert!(error.abs() < 0.01, "{value} devices: {:.2} %", 100.0 * error);
+        assert!((number("lowest_bytes")..=number("highest_bytes")).contains(&real), "{real} in {point}");
+    }
 }
 
 #[test]

@@ -99,15 +99,23 @@ struct Words {
 const HOW: [&str; 8] =
     ["checkpoint", "rematted_computation", "remat", "while", "body", "cond", "closed_call", "custom_partitioning"];
 
+/// How an operation's name is written for comparing, from that in the file.
+pub type Naming = fn(&str) -> String;
+
+/// Without the parts that say how it is run.
+pub fn plain(name: &str) -> String {
+    let parts: Vec<&str> = name.split('/').filter(|part| !HOW.contains(part)).collect();
+    parts.join("/")
+}
+
 /// Largest buffers of each side whose counterparts are looked at.
 const LOOKED_AT: usize = 100;
 
-fn words(scene: Scene<'_>, buffer: BufferId) -> Words {
+fn words(scene: Scene<'_>, buffer: BufferId, naming: Naming) -> Words {
     let program = scene.program;
     let name = program.buffers.instruction_of(buffer).map(|at| program.text.op_name(at)).unwrap_or_default();
-    let parts: Vec<&str> = name.split('/').filter(|part| !HOW.contains(part)).collect();
     let shape = program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
-    Words { name: parts.join("/"), shape }
+    Words { name: naming(&name), shape }
 }
 
 impl Words {
@@ -134,10 +142,10 @@ struct Score {
     wrong: Vec<String>,
 }
 
-fn score(before: Scene<'_>, after: Scene<'_>, found: &SpaceComparison) -> Score {
+fn score(before: Scene<'_>, after: Scene<'_>, found: &SpaceComparison, naming: Naming) -> Score {
     let size = |scene: Scene<'_>, buffer: BufferId| scene.program.buffers.size_of(buffer).0;
     let all = |scene: Scene<'_>| -> HashMap<BufferId, Words> {
-        scene.space.buffers.iter().map(|&buffer| (buffer, words(scene, buffer))).collect()
+        scene.space.buffers.iter().map(|&buffer| (buffer, words(scene, buffer, naming))).collect()
     };
     let (named_before, named_after) = (all(before), all(after));
     let mut counts: HashMap<&Words, [usize; 2]> = HashMap::new();
@@ -202,11 +210,11 @@ fn score(before: Scene<'_>, after: Scene<'_>, found: &SpaceComparison) -> Score 
 
 /// Compares two programs, and checks that at least 95 % of the bytes that did not change are found again, and that none
 /// of the largest pairs is wrong.
-fn match_pair(before: &Path, after: &Path) {
+pub fn match_pair(before: &Path, after: &Path, naming: Naming) {
     let (before, after) = (side(before), side(after));
     let what = format!("{} to {}", before.name, after.name);
     let found = add_up(&before, &after);
-    let score = score(before.scene(), after.scene(), &found);
+    let score = score(before.scene(), after.scene(), &found, naming);
     // A pair of which every buffer has another size has nothing in common.
     let percent = if score.common == 0 { 100.0 } else { score.found as f64 * 100.0 / score.common as f64 };
     println!(
@@ -226,7 +234,7 @@ fn match_pair(before: &Path, after: &Path) {
 /// Pairs of one program before and after a change really made.
 pub fn match_what_did_not_change(files: &Files, pairs: &[(&str, &str)]) -> usize {
     for (before, after) in pairs {
-        match_pair(&files.case(before), &files.case(after));
+        match_pair(&files.case(before), &files.case(after), plain);
     }
     pairs.len()
 }
@@ -239,7 +247,7 @@ pub fn match_pairs(files: &Files) -> usize {
             .parent()
             .expect("a folder")
             .join(before.file_name().expect("a name").to_string_lossy().replace("before", "after"));
-        match_pair(before, &after);
+        match_pair(before, &after, plain);
     }
     before.len()
 }

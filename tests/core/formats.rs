@@ -192,6 +192,39 @@ fn describe(profile: &Profile) -> String {
             let _ = writeln!(out, "  {bin:?}");
         }
     }
+    if let Some(snapshot) = &profile.caching {
+        let _ = writeln!(
+            out,
+            "caching allocator: {} segments, {} blocks, {} events, {} stacks, {} frames, {} annotations, {} texts",
+            snapshot.segments.len(),
+            snapshot.blocks.len(),
+            snapshot.events.len(),
+            snapshot.stacks.len(),
+            snapshot.stacks.frames.len(),
+            snapshot.annotations.len(),
+            snapshot.metadata.len()
+        );
+        let settings = &snapshot.settings;
+        let _ = writeln!(out, "  settings {settings:?}");
+        for device in &snapshot.devices {
+            let _ = writeln!(out, "  device {}: events {:?}", device.index, device.events);
+            for row in device.events.clone().take(3) {
+                let events = &snapshot.events;
+                let innermost = snapshot.frames(events.stack[row]).next().map(|frame| snapshot.frame_words(frame));
+                let _ = writeln!(
+                    out,
+                    "    {} {:x} {} at {:?}: {innermost:?}",
+                    events.action[row].name(),
+                    events.address[row],
+                    events.size[row],
+                    events.time_us.get(row)
+                );
+            }
+        }
+        for segment in snapshot.segments.iter().take(2) {
+            let _ = writeln!(out, "  {segment:?}");
+        }
+    }
     for run in profile.executions.iter().take(2) {
         let _ = writeln!(out, "run {} on {}: {} to {}", run.name, run.device, run.start_ps, run.end_ps);
     }
@@ -238,6 +271,8 @@ fn decoded_forms() {
         ("hlo_proto", format!("{mlp}.hlo.pb")),
         ("target_arguments", "v5e_mlp_f32/module_0000.jit_train_step.cl_1003875606.target_arguments.txt".to_owned()),
         ("compile_statistics", "v5e_mlp_f32/v5e_mlp_f32.stats.json".to_owned()),
+        ("torch_snapshot", "torch/pools_2_15.pickle".to_owned()),
+        ("torch_snapshot_old", "torch/train_2_0.pickle".to_owned()),
         ("bfc_dump", "made/gpu_0_bfc.memory_dump".to_owned()),
         ("xspace_made", "made/gpu_training.xplane.pb".to_owned()),
         ("pprof_made", "made/tpu_training.prof".to_owned()),

@@ -13,6 +13,7 @@ fn seeds() -> Vec<Vec<u8>> {
     let ends = [
         ".xplane.pb",
         ".prof",
+        "pools_2_15.pickle.gz",
         "-memory-usage-report.pb",
         "-memory-usage-report.txt",
         "-buffer-assignment.txt",
@@ -103,6 +104,8 @@ proptest! {
             &b"\x0a\x04\x08\x01\x10\x02\x12\x02\x08\x01"[..],
             &b"\x0a\x03bfc\x12\x02\x08\x01"[..],
             &b"\x0a\x7f\x08\x08\x1a\x04\x08\x01\x10\x01"[..],
+            &b"\x80\x04}\x94(\x8c\x08segments\x94]\x94}\x94(\x8c\x07address\x94"[..],
+            &b"\x80\x02}(X\x0d\x00\x00\x00device_traces](](}(X\x06\x00\x00\x00action"[..],
         ] {
             let mut made = head.to_vec();
             made.extend_from_slice(&bytes);
@@ -120,6 +123,7 @@ proptest! {
             "buffer_id,buffer_name,offset,size,definition_time,end_time\n",
             "{\"heapSizes\": ",
             "{\"memoryProfilePerAllocator\": ",
+            "(dp0\nS'segments'\np1\n(lp2\n(dp3\nS'address'\n",
         ] {
             through(format!("{head}{text}").into_bytes());
         }

@@ -11,6 +11,7 @@ mod xla_made;
 mod advisor;
 mod architecture;
 mod at_the_peak;
+mod caching_allocator;
 mod classes;
 mod compare;
 mod formats;

@@ -2,7 +2,7 @@
 //! set runs when an environment variable asks for it, and then fails if anything is missing; otherwise one line says
 //! how many comparisons were skipped. The checks are those of `tests/core`, where they run over the project's files.
 //!
-//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 HIGHWATER_PYTHON=PROGRAM cargo test --release --test outside
+//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 HIGHWATER_PYTHON=PROGRAM HIGHWATER_BROWSER=PROGRAM cargo test --release --test outside
 //! [WORDS]`
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
 #![allow(dead_code, unused_imports, reason = "what runs over the project's own files is built in tests/core")]
@@ -25,6 +25,9 @@ mod xla_made;
 mod advisor;
 #[path = "../core/at_the_peak.rs"]
 mod at_the_peak;
+mod browser;
+#[path = "../core/caching_allocator.rs"]
+mod caching_allocator;
 #[path = "../core/compare.rs"]
 mod compare;
 mod duckdb;
@@ -70,10 +73,12 @@ enum Needs {
     Python,
     /// A Python with tensorflow.
     TensorFlow,
+    /// A Chromium without a window.
+    Browser,
 }
 
 impl Needs {
-    const ALL: [Self; 5] = [Self::Profiles, Self::Texts, Self::Display, Self::Python, Self::TensorFlow];
+    const ALL: [Self; 6] = [Self::Profiles, Self::Texts, Self::Display, Self::Python, Self::TensorFlow, Self::Browser];
 
     fn variable(self) -> &'static str {
         match self {
@@ -82,6 +87,7 @@ impl Needs {
             Self::Display => "HIGHWATER_DISPLAY",
             Self::Python => "HIGHWATER_PYTHON",
             Self::TensorFlow => "HIGHWATER_TENSORFLOW",
+            Self::Browser => "HIGHWATER_BROWSER",
         }
     }
 
@@ -92,6 +98,7 @@ impl Needs {
             Self::Display => "walks through a window on a real X server",
             Self::Python => "runs of real programs, and questions to exported tables, in Python",
             Self::TensorFlow => "runs of TensorFlow",
+            Self::Browser => "HTML reports in a browser",
         }
     }
 
@@ -125,6 +132,12 @@ const COMPARISONS: &[Comparison] = &[
     ("advisor::what_if", Needs::Profiles, || some(advisor::findings_are_their_what_if)),
     ("advisor::causes", Needs::Profiles, || some_below("xla", advisor::causes_come_first)),
     ("at_the_peak::add_up", Needs::Profiles, || some(at_the_peak::add_up)),
+    ("caching_allocator::expected", Needs::Profiles, || {
+        some_below("pytorch", caching_allocator::compare_with_expected);
+    }),
+    ("caching_allocator::hostile", Needs::Profiles, || some_below("pytorch", others::hostile_pickles)),
+    ("browser::reports_open_without_network", Needs::Browser, browser::reports_open_without_network),
+    ("compare::compilers", Needs::Profiles, || all(others::compilers)),
     ("compare::matching", Needs::Profiles, || all(others::matching)),
     ("compare::pairs", Needs::Profiles, || some(compare::match_pairs)),
     ("formats::content_decides", Needs::Profiles, || some(formats::open_without_a_name)),
@@ -161,6 +174,7 @@ const COMPARISONS: &[Comparison] = &[
     ("duckdb::answers", Needs::Python, duckdb::answers_the_questions_of_the_readme),
     ("real_runs::on_the_processor", Needs::Python, real_runs::on_the_processor),
     ("real_runs::out_of_memory_on_a_tpu", Needs::Python, real_runs::out_of_memory_on_a_tpu),
+    ("real_runs::torch_stand_in", Needs::Python, real_runs::torch_stand_in),
     ("real_runs::two_processes", Needs::Python, real_runs::two_processes),
     ("real_runs::tensorflow", Needs::TensorFlow, real_runs::tensorflow),
     ("window::opens_takes_keys_and_quits", Needs::Display, window::opens_takes_keys_and_quits),

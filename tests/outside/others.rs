@@ -1,12 +1,12 @@
 //! Tables and checks for files that are only in the shared collection.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::common::Files;
 use crate::pairs::{Allowed, Pair, pair};
 use crate::peaks::Golden;
-use crate::{advisor, compare, forms, pairs, peaks, poplar};
+use crate::{advisor, caching_allocator, compare, forms, pairs, peaks, poplar};
 
 /// Rule, and a program for which it must fire.
 const FIRES: &[(&str, &str, u64)] =
@@ -96,4 +96,74 @@ const CHANGED: &[(&str, &str)] = &[
 
 pub fn matching(files: &Files) {
     compare::match_what_did_not_change(files, CHANGED);
+}
+
+/// Opens the hostile files of a collection; returns how many there were.
+pub fn hostile_pickles(files: &Files) -> usize {
+    let mut count = 0;
+    for path in files.below("hostile").named(|name| crate::common::ends_with(name, ".pickle")) {
+        let name = crate::common::name(&path);
+        let kinds: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(path.with_file_name("expected.json")).expect("readable"))
+                .expect("JSON");
+        let expected = path.file_name().and_then(|name| name.to_str()).and_then(|name| kinds[name]["expect"].as_str());
+        let opened = highwater::open::open_path(&path, &highwater::source::Progress::default());
+        match expected.expect("an expectation") {
+            // A text that says nothing of memory is no failure to read; what is cut opens as far as it goes.
+            "refuse" => {
+                let is_refused = opened.as_ref().map_or(true, |profile| {
+                    profile.caching.is_none() || profile.sources.iter().any(|source| source.error.is_some())
+                });
+                assert!(is_refused, "{name}");
+            }
+            "accept" | "accept with notes" => assert!(opened.is_ok_and(|profile| profile.caching.is_some()), "{name}"),
+            "refuse, name the byte" => {
+                let profile = opened.expect("a part");
+                let error = profile.sources[0].error.clone().unwrap_or_default();
+                assert!(error.contains("byte"), "{name}: {error}");
+            }
+            _ => {}
+        }
+        if let Ok(profile) = highwater::open::open_path(&path, &highwater::source::Progress::default()) {
+            let _ = caching_allocator::reported(&profile);
+        }
+        count += 1;
+    }
+    count
+}
+
+/// Parts of a name that only some versions of JAX write: the function that is compiled, differentiation without a scope,
+/// loops inside it.
+const OF_SOME_VERSIONS: [&str; 6] = [
+    "jit(main)",
+    "jvp()",
+    "transpose(jvp())",
+    "jvp(while)",
+    "transpose(jvp(while))",
+    "jit(dynamic_update_index_in_dim)",
+];
+
+/// An operation's name as every version of JAX would write it.
+fn of_any_version(name: &str) -> String {
+    let name = compare::plain(name);
+    let mut parts: Vec<&str> = name.split('/').filter(|part| !OF_SOME_VERSIONS.contains(part)).collect();
+    // What is recomputed has its scope twice: transpose(jvp(layer_3))/jvp(layer_3).
+    parts.dedup_by(|inner, outer| **outer == format!("transpose({inner})"));
+    parts.join("/")
+}
+
+/// Every dump `old/COMPILER/CASE` against the dump of `CASE` by the newest compiler.
+pub fn compilers(files: &Files) {
+    let programs = files.programs();
+    let name = |path: &PathBuf, up: usize| {
+        path.ancestors().nth(up).and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned())
+    };
+    let is_old = |path: &&PathBuf| name(path, 3).as_deref() == Some("old");
+    let mut compared = 0;
+    for old in programs.iter().filter(is_old) {
+        let new = programs.iter().find(|path| !is_old(path) && name(path, 1) == name(old, 1));
+        compare::match_pair(old, new.unwrap_or_else(|| panic!("no newer {}", old.display())), of_any_version);
+        compared += 1;
+    }
+    assert!(compared > 0, "no dumps of older compilers");
 }

@@ -103,3 +103,63 @@ pub fn tensorflow() {
     assert!(line.contains("a_inference_step") && line.contains(" needs 2.00 MiB"), "{errors}");
     assert!(names(&out).iter().any(|name| name.ends_with("after_optimizations.hlo.pb")), "{:?}", names(&out));
 }
+
+/// A stand-in for torch, which has CUDA only if the script says so.
+const TORCH: &[(&str, &str)] = &[
+    ("torch/__init__.py", "from . import _C, cuda\n"),
+    (
+        "torch/_C.py",
+        "observers = []\ndef _cuda_attach_out_of_memory_observer(observer):\n    observers.append(observer)\n",
+    ),
+    (
+        "torch/cuda/__init__.py",
+        "from . import memory\nqueued = []\ndef _lazy_call(call):\n    queued.append(call)\n\
+         def init():\n    [call() for call in queued]\n",
+    ),
+    (
+        "torch/cuda/memory.py",
+        "import pickle\nrecording = None\nevents = []\n\
+         def _record_memory_history(enabled='all', context='all', stacks='all', max_entries=1):\n    \
+             global recording\n    recording = (enabled, stacks, max_entries)\n\
+         def _dump_snapshot(path):\n    \
+             block = dict(size=2 << 20, requested_size=2 << 20, address=1 << 30, state='active_allocated', frames=[])\n    \
+             segment = dict(device=0, address=1 << 30, total_size=2 << 20, stream=0, segment_type='large', blocks=[block])\n    \
+             with open(path, 'wb') as file:\n        \
+                 pickle.dump(dict(segments=[segment], device_traces=[events]), file)\n",
+    ),
+];
+
+/// PyTorch is recorded from its first use of a GPU, without being changed; a snapshot is there at the end, or of the
+/// failure.
+pub fn torch_stand_in() {
+    let begin = "import sys, torch\nprint(torch.__spec__.name, len(torch.cuda.queued), 'recording', torch.cuda.memory.recording)\n";
+    let fails = "torch.cuda.init()\nprint(torch.cuda.memory.recording[1])\n\
+                 torch.cuda.memory.events.append(dict(action='oom', device_free=1 << 20, size=256 << 20, stream=0))\n\
+                 [observe(0, 1, 2, 3) for observe in torch._C.observers * 9]\nraise MemoryError('CUDA out of memory')\n";
+    for (script, stdout, left, said) in [
+        ("print('no GPU')\n", "no GPU\n", None, "no memory picture"),
+        ("torch.cuda.init()\n", "", Some(""), "PyTorch allocated at most 2.00 MiB of 2.00 MiB reserved"),
+        (fails, "python\n", Some("-oom"), "Out of memory: 256 MiB requested"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, source) in TORCH {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            fs::write(path, source).expect("written");
+        }
+        let (output, out) = run(folder.path(), &format!("{begin}{script}"));
+        let errors = text(&output.stderr);
+        assert_eq!(text(&output.stdout), format!("torch 1 recording None\n{stdout}"), "{errors}");
+        assert_eq!(output.status.success(), left != Some("-oom"), "{errors}");
+        assert!(errors.contains(said), "{said}: {errors}");
+        let found = if out.is_dir() { names(&out) } else { Vec::new() };
+        let snapshots: Vec<&String> = found.iter().filter(|name| name.ends_with(".pickle")).collect();
+        match left {
+            None => assert!(snapshots.is_empty(), "{found:?}"),
+            Some(end) => {
+                let [name] = snapshots[..] else { panic!("{found:?}") };
+                assert_eq!(name.contains("-oom"), end == "-oom", "{name}");
+            }
+        }
+    }
+}

@@ -254,3 +254,89 @@ fn a_program_is_not_compared_with_a_file_without_one() {
     assert!(says(&harness, "No program in both files"), "{:?}", words(&harness));
     let _ = first(&harness, Role::Button, "Swap");
 }
+
+#[test]
+fn the_map_has_every_large_difference_and_chooses_its_row() {
+    let mut harness = compared_of("bf16_mlp_v5p");
+    harness.get_by_label("By scope").click();
+    harness.run_ok();
+    let printed = printed_of("bf16_mlp_v5p");
+    let space = &printed.pairs[0].spaces[0];
+    let label =
+        |row: &diff::GroupDiff| format!("{}, {} {}", row.class, row.scope, UnitSystem::Binary.signed(row.difference));
+    for row in space.groups.iter().take(5) {
+        harness.get_by_role_and_label(Role::Button, &label(row));
+    }
+    let row = space.groups.iter().find(|row| row.largest_after.is_some()).expect("something is at the peak after");
+    harness.get_by_role_and_label(Role::Button, &label(row)).click();
+    harness.run_ok();
+    assert_eq!(harness.state().files.current().expect("open").shared.selected, row.largest_after);
+    assert!(says(&harness, &row.shape_before) && says(&harness, &row.shape_after), "{:?}", words(&harness));
+}
+
+#[test]
+fn padding_is_listed_by_shape_and_other_memory_is_a_click_away() {
+    let mut harness = compared();
+    let printed = printed();
+    let space = &printed.pairs[0].spaces[0];
+    harness.get_by_label(&format!("Padding: {}", space.padding_by_shape.len())).click();
+    harness.run_ok();
+    for row in space.padding_by_shape.iter().take(4) {
+        assert!(gui::painted(&harness).iter().any(|text| text.words == row.shape), "{}", row.shape);
+    }
+    let open = harness.state().files.current().expect("open");
+    let (before, after) = (open.document.before.clone().expect("compared").document, open.document.clone());
+    let allocated = |document: &highwater::ui::session::Document| {
+        let space = document.analysis.programs[0].spaces.iter().find(|space| space.name == "VMEM");
+        space.map_or(0, |space| i128::from(space.xprof.allocated.0))
+    };
+    let difference = allocated(&after) - allocated(&before);
+    if difference == 0 {
+        assert!(says(&harness, "as before"), "{:?}", words(&harness));
+    } else {
+        harness.get_by_label(&format!("VMEM {}", UnitSystem::Binary.signed(difference))).click();
+        harness.run_ok();
+        let color = harness.state().files.current().expect("open").shared.color;
+        let space = after.analysis.programs[0].space(color).expect("it is chosen");
+        assert_eq!(space.name, "VMEM");
+    }
+}
+
+#[test]
+fn tiles_of_two_profiles_are_a_map_of_their_differences() {
+    let mut harness = window(&[]);
+    let [before, after] = ["ipu_fits.json", "ipu_over.cbor"].map(|name| Target::Path(common::samples().join(name)));
+    harness.state_mut().open_to_compare(before, after);
+    harness.run_ok();
+    let tiles = |document: &highwater::ui::session::Document| {
+        document.profile.tiles.as_ref().and_then(|tiles| tiles.must_fit()).expect("tiles").to_vec()
+    };
+    let open = harness.state().files.current().expect("open");
+    let was = tiles(&open.document.before.as_ref().expect("compared").document);
+    let is = tiles(&open.document);
+    let grew = was.iter().zip(&is).filter(|(was, is)| is > was).count();
+    let most = was.iter().zip(&is).map(|(&was, &is)| is.abs_diff(was)).max().expect("tiles");
+    let map = first(&harness, Role::Image, "Tiles: ");
+    let words = highwater::model::thousands(grew as u64);
+    assert!(map.starts_with(&format!("Tiles: {words} grew, ")) && map.ends_with(&Bytes(most).short()), "{map}");
+    let fullest = i128::from(*is.iter().max().expect("tiles")) - i128::from(*was.iter().max().expect("tiles"));
+    assert!(says(&harness, "Does not fit") && says(&harness, &UnitSystem::Binary.signed(fullest)));
+}
+
+#[test]
+fn a_session_remembers_what_is_compared() {
+    let harness = compared();
+    let session = harness.state().session().expect("two files are open");
+    let [[before, after]] = session.comparisons[..] else { panic!("{:?}", session.comparisons) };
+    assert!(session.profiles[before].path.ends_with("before.hlo.pb.gz"), "{:?}", session.profiles);
+    assert!(session.profiles[after].path.ends_with("after.hlo.pb.gz"), "{:?}", session.profiles);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("two.highwater");
+    open::session::write(&session, &file).expect("written");
+    let mut harness = window(&[]);
+    harness.state_mut().open(Target::Path(file));
+    harness.run_ok();
+    assert_eq!(view(&harness), "compare", "{:?}", words(&harness));
+    let document = harness.state().files.current().expect("open").document.clone();
+    assert_eq!(document.before.as_ref().expect("compared").name, "before");
+}

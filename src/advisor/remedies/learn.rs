@@ -82,7 +82,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
         | FailureKind::TorchCudaLimit
         | FailureKind::TorchMemorySummary => {
             out.push(step("Record every allocation, before the model is built", Some(TORCH)));
-            out.push(step("After the failure, write the snapshot, then open snapshot.pickle at https://pytorch.org/memory_viz (Highwater does not read it)", Some(TORCH_SAVE)));
+            out.push(step("After the failure, write the snapshot, then open snapshot.pickle here: it says why the request failed and who holds the memory", Some(TORCH_SAVE)));
         }
         kind if kind.speaker() == Speaker::Poplar => {
             out.push(step("Let Poplar write a profile, then open profile/profile.pop: it shows each tile and what is live at each step", Some(POPLAR)));

@@ -3,12 +3,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher as _, Hash};
 
+use foldhash::quality::FixedState;
 use rayon::prelude::*;
 
 use crate::analysis::class::Class;
-use crate::analysis::names::pass::pass_of;
+use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::scope;
 use crate::analysis::scene::Scene;
 use crate::analysis::table::{BufferTable, Interned};
@@ -38,6 +39,8 @@ pub(super) struct Identity {
     /// The path of the framework's own name, where the buffer has one; the label may be a guess that differs between two
     /// programs.
     pub name: u64,
+    /// Whether the operation is of the backward pass.
+    pub backward: bool,
     /// The path without its last part, the operation; 0 for what is in no scope.
     pub parent: u64,
     /// The path with numbered scopes folded.
@@ -102,6 +105,7 @@ impl Rows {
 struct Words {
     op: Vec<u64>,
     path: Vec<u64>,
+    backward: Vec<bool>,
     parent: Vec<u64>,
     scope: Vec<u64>,
     opcode: Vec<u64>,
@@ -115,6 +119,7 @@ impl Words {
         Self {
             op: each(&table.op, |op| known(&without_sizes(op))),
             path: each(&table.op, path),
+            backward: table.op.values.iter().map(|op| pass_of(op) == Pass::Backward).collect(),
             parent: each(&table.op, parent),
             scope: each(&table.op, |op| known(&scope::folded(&without_sizes(op)))),
             opcode: each(&table.opcode, known),
@@ -143,6 +148,7 @@ fn identity(program: &Program, table: &BufferTable, (words, layouts): (&Words, &
     Identity {
         op: word(&words.op, &table.op),
         path: word(&words.path, &table.op),
+        backward: words.backward[table.op.of[row] as usize],
         name: instruction.map_or(0, |id| own_path(&program.text.op_name(id))),
         parent: word(&words.parent, &table.op),
         scope: word(&words.scope, &table.op),
@@ -244,9 +250,7 @@ fn known(text: &str) -> u64 {
 
 /// Never 0, which stands for nothing.
 pub(super) fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish().max(1)
+    FixedState::default().hash_one(value).max(1)
 }
 
 #[cfg(test)]
@@ -284,6 +288,7 @@ mod tests {
         let plain = path("jit(step)/jvp(layer_3)/attn/dot_general");
         assert_eq!(path("jit(step)/jvp(layer_3)/checkpoint/attn/dot_general"), plain);
         assert_eq!(path("jit(step)/while/body/closed_call/jvp(layer_3)/attn/dot_general"), plain);
+        assert_eq!(path("jit(step)/transpose(jvp(layer_3))/jvp(layer_3)/checkpoint/attn/dot_general"), plain);
         assert_ne!(path("jit(step)/jvp(layer_4)/attn/dot_general"), plain);
         assert_eq!(path(""), 0);
     }

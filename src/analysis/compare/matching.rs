@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::identity::{Identity, Rows, hash};
 
 /// How alike two buffers of a pair are.
@@ -55,6 +57,12 @@ struct Pass {
 const PASSES: &[Pass] = &[
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.op, id.stem, id.index, id.layout)), uneven: true },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.op, id.opcode, id.index, id.shape)), uneven: true },
+    Pass {
+        sameness: Sameness::Equal,
+        key: |id| named(id, (id.path, id.backward, id.opcode, id.index, id.shape)),
+        uneven: true,
+    },
+    Pass { sameness: Sameness::Equal, key: |id| named(id, (id.path, id.backward, id.shape, id.class)), uneven: true },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.path, id.opcode, id.index, id.shape)), uneven: true },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.path, id.shape, id.class)), uneven: true },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.op, id.shape)), uneven: true },
@@ -125,22 +133,22 @@ impl Matching {
     }
 
     fn run(&mut self, pass: &Pass, sides: [&Rows; 2], left: &mut [Vec<u32>; 2]) {
-        let mut groups: HashMap<u64, [Vec<u32>; 2]> = HashMap::new();
+        // Sorted by key, the rows of a group stand together: those before first, each side in its order.
+        let mut keyed: Vec<(u64, u32, u32)> = Vec::with_capacity(left[0].len() + left[1].len());
         for (side, rows) in left.iter().enumerate() {
-            for &row in rows {
-                if let Some(key) = (pass.key)(&sides[side].identity[row as usize]) {
-                    groups.entry(key).or_default()[side].push(row);
-                }
-            }
+            let key = |&row: &u32| Some(((pass.key)(&sides[side].identity[row as usize])?, side as u32, row));
+            keyed.extend(rows.iter().filter_map(key));
         }
+        keyed.sort_unstable();
         let mut taken = [none_taken(sides[0]), none_taken(sides[1])];
         let mut found: Vec<Pair> = Vec::new();
-        for group in groups.into_values() {
-            let is_even = group[0].len() == group[1].len();
-            if group.iter().any(Vec::is_empty) || !(is_even || pass.uneven) {
+        for group in keyed.chunk_by(|one, other| one.0 == other.0) {
+            let (before, after) = group.split_at(group.partition_point(|row| row.1 == 0));
+            let is_even = before.len() == after.len();
+            if before.is_empty() || after.is_empty() || !(is_even || pass.uneven) {
                 continue;
             }
-            pair(&group, sides, pass.sameness, &mut found);
+            pair([before, after], sides, pass.sameness, &mut found);
         }
         for pair in &found {
             taken[0][pair.before as usize] = true;
@@ -149,7 +157,7 @@ impl Matching {
         for (side, rows) in left.iter_mut().enumerate() {
             rows.retain(|&row| !taken[side][row as usize]);
         }
-        // The order of a hash map is not that of another run.
+        // In the order in which they come to live before.
         found.sort_unstable_by_key(|pair| (pair.before, pair.after));
         self.pairs.append(&mut found);
     }
@@ -173,19 +181,19 @@ fn none_taken(rows: &Rows) -> Vec<bool> {
     vec![false; rows.len()]
 }
 
-/// Pairs a group: those of equal size first, then the others in order.
-fn pair(group: &[Vec<u32>; 2], sides: [&Rows; 2], sameness: Sameness, found: &mut Vec<Pair>) {
+/// Pairs a group, whose rows are the last of each entry: those of equal size first, then the others in order.
+fn pair(group: [&[(u64, u32, u32)]; 2], sides: [&Rows; 2], sameness: Sameness, found: &mut Vec<Pair>) {
     let [before, after] = group;
-    if let ([only], [other]) = (&before[..], &after[..]) {
-        found.push(Pair { before: *only, after: *other, sameness });
+    if let ([only], [other]) = (before, after) {
+        found.push(Pair { before: only.2, after: other.2, sameness });
         return;
     }
-    let mut by_size: HashMap<u64, Vec<u32>> = HashMap::new();
-    for &row in after.iter().rev() {
+    let mut by_size: HashMap<u64, Vec<u32>, RandomState> = HashMap::default();
+    for &(.., row) in after.iter().rev() {
         by_size.entry(sides[1].size[row as usize]).or_default().push(row);
     }
     let mut rest = Vec::new();
-    for &row in before {
+    for &(.., row) in before {
         match by_size.get_mut(&sides[0].size[row as usize]).and_then(Vec::pop) {
             Some(other) => found.push(Pair { before: row, after: other, sameness }),
             None => rest.push(row),

@@ -129,6 +129,9 @@ impl Labels {
             return is_borrowed.then(|| Label::plain(scope::short(&own, 3)));
         }
         let made_from = self.made_from(program, &value, known)?;
+        if own.is_empty() && program.opcode_name(at).starts_with("all-gather") {
+            return Some(Label::plain(format!("gathered from all devices: {made_from}")));
+        }
         if let Some((_, _)) = scope::argument(&own) {
             return Some(Label::plain(format!("made from {made_from}")));
         }
@@ -358,10 +361,12 @@ impl Labels {
                 Opcode::PARAMETER => {
                     let computation = program.computation_of(at)?;
                     if Some(computation) == program.entry {
-                        // A scalar is not part of a model: it scales or fills.
-                        let is_number = program.shape_of(at).is_some_and(|shape| shape.root().element_count() <= 1);
+                        // A scalar is not part of a model: it scales or fills. Integers are no values but places.
+                        let says_nothing = program.shape_of(at).is_some_and(|shape| {
+                            shape.root().element_count() <= 1 || shape.root().element_type.is_index()
+                        });
                         let path = program.text.op_name(at);
-                        return Some(path).filter(|path| !(path.is_empty() || with_parts && is_number));
+                        return Some(path).filter(|path| !(path.is_empty() || with_parts && says_nothing));
                     }
                     let caller = self.loops.caller(computation)?;
                     if opcode(program, caller) == Opcode::WHILE {
@@ -380,6 +385,13 @@ impl Labels {
                 }
                 Opcode::FUSION => value = Value::whole(moved_by(program, at, with_parts)?),
                 Opcode::CUSTOM_CALL if with_parts && program.instructions.operands_of(at).len() == 1 => {
+                    value = Value::whole(operand(program, at, 0)?);
+                }
+                // An array that is fetched slice by slice.
+                Opcode::CUSTOM_CALL if with_parts && program.text.custom_call_target(at) == "ConcatBitcast" => {
+                    value = Value::whole(operand(program, at, 0)?);
+                }
+                Opcode::ASYNC_START | Opcode::ASYNC_DONE if with_parts => {
                     value = Value::whole(operand(program, at, 0)?);
                 }
                 Opcode::COLLECTIVE_PERMUTE
@@ -434,10 +446,9 @@ fn has_named_scope(op_name: &str) -> bool {
     scope::path(op_name).split_last().is_some_and(|(_, scopes)| scopes.iter().any(|part| is_named(part)))
 }
 
-fn is_named(scope: &str) -> bool {
-    let scope = scope.trim();
-    let is_einsum = scope.contains("->") || scope.starts_with("...");
-    !scope.is_empty() && !is_einsum && !scope.contains('(') && !PLAIN_SCOPES.contains(&scope)
+fn is_named(part: &str) -> bool {
+    let part = part.trim();
+    !part.is_empty() && !scope::is_einsum(part) && !part.contains('(') && !PLAIN_SCOPES.contains(&part)
 }
 
 /// The telling end of an argument's path: `mlp/wi_0` of `state['model']['decoder']['layers']['mlp']['wi_0']['kernel']`.

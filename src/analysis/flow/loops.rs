@@ -69,7 +69,7 @@ impl Loops {
             }
             let Some(root) = body(program, at).and_then(|body| root(program, body)) else { continue };
             let Some(shape) = program.shape_of(at) else { continue };
-            let pass = pass_of(&program.text.op_name(at));
+            let pass = pass_of_loop(program, at);
             let is_users = is_written_by_users(&program.text.op_name(at));
             for place in 0..program.instructions.operands_of(root).len() as i64 {
                 let index = vec![place];
@@ -149,9 +149,19 @@ impl Loops {
     }
 }
 
+/// The pass that a loop belongs to. JAX before 0.7 names only what is inside: `jit(step)/while` runs `jvp(while)/body/…`.
+fn pass_of_loop(program: &Program, at: InstructionId) -> Pass {
+    let own = pass_of(&program.text.op_name(at));
+    let Some(body) = body(program, at).filter(|_| own == Pass::Unknown) else { return own };
+    let Some(computation) = program.computations.get(body.index()) else { return own };
+    let inside = || (computation.start..computation.end).map(|row| pass_of(&program.text.op_name(InstructionId(row))));
+    [Pass::Backward, Pass::Forward].into_iter().find(|pass| inside().any(|one| one == *pass)).unwrap_or(own)
+}
+
 /// Whether the loop is from the source program: the compiler's own loops (such as split products) have the name of the
 /// op they are made from.
-fn is_written_by_users(op_name: &str) -> bool {
+#[must_use]
+pub fn is_written_by_users(op_name: &str) -> bool {
     let last = op_name.rsplit('/').next().unwrap_or_default();
     op_name.is_empty() || matches!(last, "while" | "scan" | "fori_loop" | "while_loop" | "body")
 }

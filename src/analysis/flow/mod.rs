@@ -117,12 +117,36 @@ pub struct Beginning {
     pub is_updated: bool,
 }
 
+/// The operand that a fusion slices a value from.
+fn part_of(program: &Program, value: &Value) -> Option<Value> {
+    let &computation = program.instructions.called_by(value.at).first()?;
+    let inner = computed(program, Value { at: root(program, computation)?, index: value.index.clone() });
+    if !matches!(program.opcode_name(inner.at), "dynamic-slice" | "slice") {
+        return None;
+    }
+    let from = computed(program, Value::whole(operand(program, inner.at, 0)?));
+    let place = (opcode(program, from.at) == Opcode::PARAMETER)
+        .then(|| program.instructions.argument.get(from.at.index()))??;
+    Some(Value::whole(operand(program, value.at, *place as usize)?))
+}
+
 /// Traces a value back through instructions that pass it on or update part of it, to a parameter of its computation;
-/// `None` if it is computed.
+/// `None` if it is computed. Where each device updates its part of an array that all then gather, that is the array.
 #[must_use]
 pub fn beginning(program: &Program, value: Value, depth: u32) -> Option<Beginning> {
+    trace_back(program, value, depth, false)
+}
+
+/// As [`beginning`], for the part of an array that one device updates before all gather it.
+#[must_use]
+pub fn beginning_of_part(program: &Program, value: Value) -> Option<Beginning> {
+    trace_back(program, value, 0, true)
+}
+
+fn trace_back(program: &Program, value: Value, depth: u32, is_part: bool) -> Option<Beginning> {
     let mut value = value;
     let mut is_updated = false;
+    let mut is_gathered = is_part;
     for _ in 0..MAX_STEPS {
         if let Some(next) = handed_on(program, &value) {
             value = next;
@@ -134,6 +158,17 @@ pub fn beginning(program: &Program, value: Value, depth: u32) -> Option<Beginnin
             Opcode::DYNAMIC_UPDATE_SLICE | Opcode::SCATTER => {
                 is_updated = true;
                 value = Value::whole(operand(program, at, 0)?);
+            }
+            Opcode::ALL_GATHER_START | Opcode::ALL_GATHER_DONE => {
+                is_gathered = true;
+                value = Value::whole(operand(program, at, 0)?);
+            }
+            _ if program.opcode_name(at) == "all-gather" => {
+                is_gathered = true;
+                value = Value::whole(operand(program, at, 0)?);
+            }
+            Opcode::FUSION if is_gathered && part_of(program, &value).is_some() => {
+                value = part_of(program, &value)?;
             }
             Opcode::FUSION | Opcode::CALL if depth < MAX_DEPTH => {
                 let &computation = program.instructions.called_by(at).first()?;

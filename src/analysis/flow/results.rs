@@ -64,7 +64,8 @@ impl Flow {
     fn follow(program: &Program) -> Option<Self> {
         let entry = program.computations.get(program.entry?.index())?;
         let root = root(program, program.entry?)?;
-        let results: Vec<InstructionId> = if opcode(program, root) == Opcode::TUPLE {
+        let is_tuple = opcode(program, root) == Opcode::TUPLE;
+        let results: Vec<InstructionId> = if is_tuple {
             program.instructions.operands_of(root).iter().map(|&row| InstructionId(row)).collect()
         } else {
             vec![root]
@@ -86,7 +87,8 @@ impl Flow {
         let order: Vec<u32> =
             if entry.is_scheduled { entry.schedule.clone() } else { (entry.start..entry.end).collect() };
         for &row in order.iter().rev() {
-            let (Some(from), true) = (place(row), row != root.0) else { continue };
+            // The tuple itself depends on everything; a single result is what it depends on.
+            let (Some(from), true) = (place(row), row != root.0 || !is_tuple) else { continue };
             if bits[from..from + words].iter().all(|&word| word == 0) {
                 continue;
             }

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::model::{InstructionId, Program};
+use super::{Value, computed};
+use crate::model::{InstructionId, NO_ROW, Program};
 
 /// Fewest positions of attention scores that matter.
 const LEAST_POSITIONS: i64 = 256;
@@ -29,7 +30,7 @@ impl Softmax {
         let mut found = Self::default();
         for row in 0..program.instructions.len() {
             let at = InstructionId(row as u32);
-            if program.opcode_name(at) != "exponential" {
+            if program.opcode_name(at) != "exponential" || !is_shifted(program, at) {
                 continue;
             }
             let Some(node) = program.shape_of(at).map(crate::model::Shape::root) else { continue };
@@ -70,6 +71,21 @@ impl Softmax {
                         .iter()
                         .any(|&positions| positions >= LEAST_POSITIONS && fits(positions) && of_positions(positions))
             })
+    }
+}
+
+/// Whether the operand of an exponential may be what a softmax takes: a difference, usually from the largest value. A
+/// sigmoid takes the negated value, a soft maximum of two the difference of two selections.
+fn is_shifted(program: &Program, at: InstructionId) -> bool {
+    let operand = |at: InstructionId, place: usize| {
+        let rows = program.instructions.operands_of(at);
+        rows.get(place).filter(|&&row| row != NO_ROW).map(|&row| InstructionId(row))
+    };
+    let Some(from) = operand(at, 0).map(|from| computed(program, Value::whole(from)).at) else { return true };
+    match program.opcode_name(from) {
+        "negate" | "multiply" => false,
+        "subtract" => !(0..2).all(|place| operand(from, place).is_some_and(|at| program.opcode_name(at) == "select")),
+        _ => true,
     }
 }
 

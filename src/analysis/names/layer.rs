@@ -21,6 +21,26 @@ struct Numbered<'a> {
     /// Its name without the number: `layer_`.
     stem: &'a str,
     number: u64,
+    /// Its name with the number: `layer_3`.
+    name: &'a str,
+}
+
+/// Letters that tell the blocks of one number apart: `block2a`, `block2b`.
+const LETTERS: u64 = 27;
+
+/// The block in the name of one of its modules, as Keras numbers them: `conv2_block3` of `conv2_block3_1_conv`, `block2a`
+/// of `block2a_expand_conv`.
+fn block_of(part: &str) -> Option<(&str, u64, &str)> {
+    let at = part.find("block")? + "block".len();
+    let begin = at + usize::from(part[at..].starts_with('_'));
+    let digits = part[begin..].bytes().take_while(u8::is_ascii_digit).count();
+    let number: u64 = part[begin..begin + digits].parse().ok()?;
+    let after = &part[begin + digits..];
+    let letter = after.bytes().next().filter(u8::is_ascii_lowercase).map(|letter| letter - b'a' + 1);
+    let end = begin + digits + usize::from(letter.is_some());
+    let is_whole_word = part[end..].starts_with('_') && part.len() > end + 1;
+    let number = number.checked_mul(LETTERS)?.checked_add(u64::from(letter.unwrap_or(0)))?;
+    is_whole_word.then(|| (&part[..begin], number, &part[..end]))
 }
 
 /// The numbered scopes of an op name, outermost first. Excludes einsum formulas and modules that a library numbers by
@@ -31,6 +51,9 @@ fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
         .iter()
         .enumerate()
         .filter_map(|(place, part)| {
+            if let Some((stem, number, name)) = block_of(part) {
+                return Some(Numbered { place, stem, number, name });
+            }
             let stem = part.trim_end_matches(|c: char| c.is_ascii_digit());
             let is_separate = stem.is_empty() || stem.ends_with(['_', '.', '-']);
             let is_kind = stem.starts_with(|c: char| c.is_ascii_uppercase());
@@ -40,6 +63,7 @@ fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
                 place,
                 stem,
                 number,
+                name: part,
             })
         })
         .collect()
@@ -142,7 +166,7 @@ impl Layers {
         let found = numbered(&parts);
         let at = found.iter().position(|layer| self.stems.contains(layer.stem))?;
         let first = &found[at];
-        let (mut name, mut pattern) = (format!("{}{}", first.stem, first.number), format!("{}*", first.stem));
+        let (mut name, mut pattern) = (first.name.to_owned(), format!("{}*", first.stem));
         if self.shared.contains(first.stem) {
             name = format!("{}/{name}", module(&parts, first.place));
             pattern = format!("*/{pattern}");
@@ -151,10 +175,9 @@ impl Layers {
             second.place == first.place + 1 && self.nested.contains(&(first.stem.to_owned(), second.stem.to_owned()))
         });
         Some(match second {
-            Some(second) => Layer {
-                name: format!("{name}/{}{}", second.stem, second.number),
-                pattern: format!("{pattern}/{}*", second.stem),
-            },
+            Some(second) => {
+                Layer { name: format!("{name}/{}", second.name), pattern: format!("{pattern}/{}*", second.stem) }
+            }
             None => Layer { name, pattern },
         })
     }
@@ -178,6 +201,20 @@ mod tests {
         assert_eq!(of(names[2]), None);
         assert_eq!(of("jit(s)/transpose(jvp(layer_12))/attn/dot_general"), layer("layer_12"));
         assert_eq!(of("jit(s)/jvp()/while/body/eval_jaxpr/dot_general"), None);
+    }
+
+    #[test]
+    fn blocks_are_read_from_the_names_of_their_modules() {
+        for (part, expected) in [
+            ("conv2_block3_1_conv", Some(("conv2_block", "conv2_block3"))),
+            ("block2a_expand_conv", Some(("block", "block2a"))),
+            ("block_12_project", Some(("block_", "block_12"))),
+            ("block_3", None),
+            ("blockwise_attention", None),
+            ("conv1_conv", None),
+        ] {
+            assert_eq!(block_of(part).map(|found| (found.0, found.2)), expected, "{part}");
+        }
     }
 
     #[test]

@@ -4,10 +4,13 @@
 #[must_use]
 pub fn path(op_name: &str) -> Vec<&str> {
     let mut parts = Vec::new();
+    // The scope that the last part differentiated backward.
+    let mut backward = "";
     // Merged operations have several names; the first is that of the result.
-    for part in split(op_name.split(';').next().unwrap_or(op_name)) {
-        let mut part = part;
+    for whole in split(op_name.split(';').next().unwrap_or(op_name)) {
+        let mut part = whole;
         if !part.contains(['(', '[']) {
+            backward = "";
             parts.extend(Some(part).filter(|part| !part.is_empty()));
             continue;
         }
@@ -23,7 +26,12 @@ pub fn path(op_name: &str) -> Vec<&str> {
             }
             part = inner;
         }
-        parts.extend(part.split('/').filter(|part| !part.is_empty()));
+        // What is recomputed has its scope twice: transpose(jvp(layer_3))/jvp(layer_3)/….
+        let is_repeated = whole.starts_with("jvp(") && part == backward;
+        backward = if whole.starts_with("transpose(") { part } else { "" };
+        if !is_repeated {
+            parts.extend(part.split('/').filter(|part| !part.is_empty()));
+        }
     }
     parts
 }
@@ -48,6 +56,12 @@ fn split(name: &str) -> impl Iterator<Item = &str> {
         rest = None;
         Some(text)
     })
+}
+
+/// Whether a scope is the formula of an einsum (`bqhd,bkhd->bhqk`), which names no part of a model.
+#[must_use]
+pub fn is_einsum(scope: &str) -> bool {
+    scope.contains("->") || scope.starts_with("...")
 }
 
 /// Replaces a number at the end of a part by `*`: `layer_3` becomes `layer_*`.
@@ -112,6 +126,9 @@ mod tests {
         assert_eq!(path("jit(f)/transpose(jvp(model/layer_0))/mul"), ["model", "layer_0", "mul"]);
         assert_eq!(folded("jit(step)/jvp(layer_3)/attn/dot_general"), "layer_*/attn/dot_general");
         assert_eq!(folded("jit(step)/jvp()/dot_general"), "dot_general");
+        let recomputed = "jit(f)/transpose(jvp(layer_0))/jvp(layer_0)/checkpoint/mul";
+        assert_eq!(path(recomputed), ["layer_0", "checkpoint", "mul"]);
+        assert_eq!(path("jit(f)/jvp(block)/block/mul"), ["block", "block", "mul"], "a scope within one of its name");
         assert_eq!(fold("conv2d"), "conv2d");
         assert_eq!(fold("layer.12"), "layer.*");
     }

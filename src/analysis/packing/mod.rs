@@ -53,7 +53,7 @@ pub fn best_fallback(blocks: &[Block]) -> Option<Placement> {
     if blocks.len() > MAX_BLOCKS {
         return None;
     }
-    Some(smaller_heap(|order| fallback(blocks, order)))
+    Some(smaller_heap(|order| fallback(blocks, order), |heap| heap))
 }
 
 /// As [`best_fallback`], where it comes to less than `below` bytes; `None` where it does not. Packing ends as soon as
@@ -80,10 +80,10 @@ pub fn fallback_below(blocks: &[Block], below: u64) -> Option<Placement> {
     [size, span].into_iter().flatten().min_by_key(|placement| placement.heap)
 }
 
-/// Packs in both orders and keeps the smaller heap.
-fn smaller_heap(pack: impl Fn(Order) -> Placement + Sync) -> Placement {
+/// Packs in both orders and keeps the smaller heap, as `counted`; of equal ones that by size.
+fn smaller_heap(pack: impl Fn(Order) -> Placement + Sync, counted: impl Fn(u64) -> u64) -> Placement {
     let (size, span) = rayon::join(|| pack(Order::Size), || pack(Order::Span));
-    if span.heap < size.heap { span } else { size }
+    if counted(span.heap) < counted(size.heap) { span } else { size }
 }
 
 /// Peak live bytes and the first time at which they are reached.

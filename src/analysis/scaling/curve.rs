@@ -1,6 +1,6 @@
 //! What a program takes at any value of the number that two dumps of it differ in, and the largest value that fits.
 
-use super::model::{Model, Need};
+use super::model::{Model, Need, Values};
 use super::varying::{Varying, VaryingError};
 use crate::analysis::class::Class;
 use crate::analysis::compare::SpaceComparison;
@@ -13,7 +13,10 @@ use crate::model::{BufferId, Bytes};
 const RECOMPUTED_TO: f64 = 0.80;
 
 /// A model that is wrong about the other program by more than this share of it is of another program.
-const UNLIKE: f64 = 0.2;
+const UNLIKE: f64 = 0.1;
+
+/// About how far from the truth what two dumps tell of a third is usually, as a share of it: no range is narrower.
+const USUAL_ERROR: f64 = 0.02;
 
 /// Largest multiple of the larger value that is tried.
 const MOST_TIMES: i64 = 4096;
@@ -59,7 +62,8 @@ pub struct ScalingPoint {
     pub peak: Bytes,
     /// Allocated bytes, which must fit.
     pub allocated: Bytes,
-    /// Lowest and highest allocated bytes: they differ where the compiler may recompute.
+    /// Lowest and highest allocated bytes: what both models and the holes between the buffers of both dumps tell, and where
+    /// the compiler may recompute, how far.
     pub range: (Bytes, Bytes),
     /// Whether it fits.
     pub verdict: TryVerdict,
@@ -83,9 +87,11 @@ impl<'a> Scaling<'a> {
         let varying = varying.map_or_else(|| Varying::find(scenes, memories, &pairs), Ok)?;
         let [a, b] = varying.values;
         let reversed: Vec<(BufferId, BufferId)> = pairs.iter().map(|&(one, other)| (other, one)).collect();
+        let are_divisors = varying.is_divisor();
+        let values = |own_and_other| Values { own_and_other, are_divisors };
         let models = [
-            Model::new(scenes[0], memories[0], scenes[1].program, &pairs, [a, b]),
-            Model::new(scenes[1], memories[1], scenes[0].program, &reversed, [b, a]),
+            Model::new(scenes[0], memories[0], scenes[1].program, &pairs, values([a, b])),
+            Model::new(scenes[1], memories[1], scenes[0].program, &reversed, values([b, a])),
         ];
         let modelled = [[models[0].at(a), models[0].at(b)], [models[1].at(a), models[1].at(b)]];
         let given =
@@ -120,63 +126,104 @@ impl<'a> Scaling<'a> {
     #[must_use]
     pub fn at(&self, value: i64) -> ScalingPoint {
         let value = value.max(1);
-        let [a, b] = self.varying.values;
-        if let Some(place) = [a, b].iter().position(|&given| given == value) {
+        if let Some(place) = self.varying.values.iter().position(|&given| given == value) {
             let Need { peak, allocated, .. } = self.given[place];
             return self.point(value, peak, (allocated, allocated), allocated, true);
         }
-        // The program whose value is nearer is the better model.
-        let distance = |given: i64| (value as f64 / given as f64).ln().abs();
-        let near = usize::from(distance(b) < distance(a));
-        let model = &self.models[near];
-        let raw = model.at(value);
-        let at_given = &self.modelled[near];
-        // What the laws leave unexplained is drawn as a straight line through both programs, unless the compiler made another
-        // program of the other: a line through two programs would tell of neither.
-        let along = |value: i64| if self.varying.name == "devices" { 1.0 / value as f64 } else { value as f64 };
-        let part = (along(value) - along(a)) / (along(b) - along(a));
-        let corrected = |of: fn(&Need) -> u64| {
-            let mut rest = [0, 1].map(|place| of(&self.given[place]) as f64 - of(&at_given[place]) as f64);
-            if self.is_another(near) {
-                rest[1 - near] = rest[near];
-            }
-            (of(&raw) as f64 + rest[0] + (rest[1] - rest[0]) * part).max(raw.base as f64) as u64
-        };
-        let (peak, allocated) = (corrected(|need| need.peak), corrected(|need| need.allocated));
-        let allocated = allocated.max(peak);
-        let mut range = (allocated, allocated);
+        let told = self.need(value);
+        let Need { peak, allocated, base } = told;
+        let mut range = self.range(value, &told);
         if let Some(Bytes(capacity)) = self.capacity {
             let share = |share: f64| (capacity as f64 * share) as u64;
             if allocated > share(FALLBACK_SHARE) {
                 // The compiler may recompute until it takes about this much, but not what is always live.
-                range.0 = share(RECOMPUTED_TO).max(raw.base).min(allocated);
+                range.0 = share(RECOMPUTED_TO).max(base).min(range.0);
             }
             if self.is_recomputed {
                 // With more room it recomputes less, with less room more.
-                range.0 = range.0.min((allocated as f64 * 0.9) as u64).max(raw.base.min(allocated));
+                range.0 = range.0.min((allocated as f64 * 0.9) as u64).max(base.min(allocated));
                 range.1 = range.1.max((allocated as f64 * 1.1) as u64);
             }
         }
         self.point(value, peak, range, allocated, false)
     }
 
-    /// Whether the model of one program is so far from what the other takes that the compiler made another program of it:
-    /// with another number of devices it may divide the work differently. Of other numbers, what the laws leave
-    /// unexplained is growth: layers bring buffers that have no counterpart.
-    fn is_another(&self, near: usize) -> bool {
-        if self.varying.name != "devices" {
-            return false;
-        }
-        let far = 1 - near;
-        let (given, modelled) = (self.given[far].peak as f64, self.modelled[near][far].peak as f64);
-        (given - modelled).abs() > UNLIKE * given
+    /// The least and the most that may be allocated. Holes between buffers follow no law, so both models and the holes in
+    /// both dumps bound it; so does how far a model is from the dump that it was not made from.
+    fn range(&self, value: i64, told: &Need) -> (u64, u64) {
+        let near = self.nearer(value);
+        let scaled = |by: f64| (told.allocated as f64 * by) as u64;
+        let with_holes = |given: &Need| (told.peak as f64 * given.allocated as f64 / given.peak.max(1) as f64) as u64;
+        let alone = {
+            let (raw, own) = (self.models[near].at(value).allocated, self.given[near].allocated);
+            raw.saturating_add_signed(own.wrapping_sub(self.modelled[near][near].allocated).cast_signed())
+        };
+        let [one, other] = &self.given;
+        let mut bounds = vec![with_holes(one), with_holes(other), self.told(1 - near, value).allocated, alone];
+        let error = if self.varying.is_divisor() { self.error(near) } else { 0.0 }.max(USUAL_ERROR);
+        bounds.extend([scaled(1.0 - error), scaled(1.0 + error)]);
+        let (low, high) = bounds.iter().fold((u64::MAX, 0), |(low, high), &one| (low.min(one), high.max(one)));
+        (low.max(told.base).min(told.allocated), high.max(told.allocated))
     }
 
-    /// Whether the compiler divides the work differently at the two values, so that others are told from the nearer one
-    /// alone.
+    /// How far a model is from the peak of the other program, as a share of it.
+    fn error(&self, model: usize) -> f64 {
+        let (given, modelled) = (self.given[1 - model].peak, self.modelled[model][1 - model].peak);
+        given.abs_diff(modelled) as f64 / given.max(1) as f64
+    }
+
+    /// Which of the two programs has the value that is nearer: it is the better model.
+    fn nearer(&self, value: i64) -> usize {
+        let distance = |given: i64| (value as f64 / given as f64).ln().abs();
+        let [a, b] = self.varying.values;
+        usize::from(distance(b) < distance(a))
+    }
+
+    /// What both programs say of another value: the nearer one, or of a number of devices between theirs, both in proportion.
+    fn need(&self, value: i64) -> Need {
+        let near = self.told(self.nearer(value), value);
+        let [a, b] = self.varying.values;
+        if !self.varying.is_divisor() || !(a.min(b)..=a.max(b)).contains(&value) {
+            return near;
+        }
+        let [one, other] = [self.told(0, value), self.told(1, value)];
+        let along = |value: i64| 1.0 / value as f64;
+        let part = (along(value) - along(a)) / (along(b) - along(a));
+        let between = |of: fn(&Need) -> u64| {
+            let [one, other] = [of(&one) as f64, of(&other) as f64];
+            (one + (other - one) * part) as u64
+        };
+        Need { peak: between(|need| need.peak), allocated: between(|need| need.allocated), base: near.base }
+    }
+
+    /// What one of the programs says of another value. Of layers, lengths and batches, what the laws leave unexplained is
+    /// growth, as layers bring buffers that have no counterpart, and is drawn as a straight line through both programs. Of
+    /// devices it is not: with another number of them the compiler divides the work differently.
+    fn told(&self, model: usize, value: i64) -> Need {
+        let raw = self.models[model].at(value);
+        let [a, b] = self.varying.values;
+        let part = (value as f64 - a as f64) / (b as f64 - a as f64);
+        let corrected = |of: fn(&Need) -> u64| {
+            let mut rest = [0, 1].map(|place| of(&self.given[place]) as f64 - of(&self.modelled[model][place]) as f64);
+            if self.varying.is_divisor() {
+                rest[1 - model] = rest[model];
+            }
+            (of(&raw) as f64 + rest[0] + (rest[1] - rest[0]) * part).max(raw.base as f64) as u64
+        };
+        let (peak, allocated) = (corrected(|need| need.peak), corrected(|need| need.allocated));
+        Need { peak, allocated: allocated.max(peak), base: raw.base }
+    }
+
+    /// Whether the compiler divides the work differently at the two values: a model of one program is far from what the
+    /// other takes.
     #[must_use]
     pub fn are_unlike(&self) -> bool {
-        self.is_another(0) || self.is_another(1)
+        self.varying.is_divisor() && (self.error(0) > UNLIKE || self.error(1) > UNLIKE)
+    }
+
+    fn allocated_at(&self, value: i64) -> u64 {
+        let given = self.varying.values.iter().position(|&given| given == value);
+        given.map_or_else(|| self.need(value), |place| self.given[place]).allocated
     }
 
     fn point(&self, value: i64, peak: u64, range: (u64, u64), allocated: u64, is_given: bool) -> ScalingPoint {
@@ -202,7 +249,7 @@ impl<'a> Scaling<'a> {
         if !grows {
             return None;
         }
-        let fits = |value: i64| self.at(value).allocated.0 <= limit;
+        let fits = |value: i64| self.allocated_at(value) <= limit;
         let most = a.max(b).saturating_mul(MOST_TIMES);
         let (mut low, mut high) = (0, a.min(b));
         while high <= most && fits(high) {

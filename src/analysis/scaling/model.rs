@@ -20,6 +20,15 @@ pub(super) struct Need {
     pub base: u64,
 }
 
+/// The values of the number that two programs differ in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Values {
+    /// In the program that is modelled, and in the other.
+    pub own_and_other: [i64; 2],
+    /// Whether the work is divided by it, as by a number of devices.
+    pub are_divisors: bool,
+}
+
 /// An array that a law resizes.
 struct Sized {
     owner: Owner,
@@ -52,7 +61,7 @@ impl<'a> Model<'a> {
         memory: &'a Memory,
         other: &Program,
         pairs: &[(BufferId, BufferId)],
-        values: [i64; 2],
+        values: Values,
     ) -> Self {
         let program = scene.program;
         let mut shapes = Counterparts::new(program, other, pairs, values);
@@ -143,6 +152,8 @@ impl Sized {
 struct Counterparts<'a> {
     other: &'a Program,
     values: [i64; 2],
+    /// Whether work is divided by the value, as by a number of devices.
+    is_divided: bool,
     /// Sure counterparts.
     of: HashMap<BufferId, BufferId>,
     /// The sizes that a dimension of a size may have in the other program, those of most bytes first.
@@ -155,7 +166,8 @@ struct Counterparts<'a> {
 const MOST_AMBIGUOUS: usize = 6;
 
 impl<'a> Counterparts<'a> {
-    fn new(program: &Program, other: &'a Program, pairs: &[(BufferId, BufferId)], values: [i64; 2]) -> Self {
+    fn new(program: &Program, other: &'a Program, pairs: &[(BufferId, BufferId)], values: Values) -> Self {
+        let Values { own_and_other: values, are_divisors: is_divided } = values;
         let mut votes: BTreeMap<(i64, i64), u64> = BTreeMap::new();
         let mut of = HashMap::new();
         let mut is_taken = vec![false; other.buffers.len()];
@@ -190,7 +202,7 @@ impl<'a> Counterparts<'a> {
             found.sort_by_key(|&(bytes, q)| (Reverse(bytes), q));
             (p, found.into_iter().map(|(_, q)| q).collect())
         });
-        Self { other, values, of, sizes: sizes.collect(), left }
+        Self { other, values, is_divided, of, sizes: sizes.collect(), left }
     }
 
     /// The law of each dimension of an array: from its counterpart, or else from an array of the other program that has
@@ -247,8 +259,9 @@ impl<'a> Counterparts<'a> {
         let known = self.sizes.get(&size).map(|sizes| sizes.iter().copied().take(2).collect());
         let mut options: Vec<i64> = known.unwrap_or_else(|| vec![size]);
         // It may follow from the value although no sure pair has a dimension like it.
-        let all = size.checked_mul(self.values[1]).filter(|_| size > 1);
-        if let Some(scaled) = all.filter(|all| all % self.values[0] == 0).map(|all| all / self.values[0])
+        let [own, other] = if self.is_divided { [self.values[1], self.values[0]] } else { self.values };
+        let all = size.checked_mul(other).filter(|_| size > 1);
+        if let Some(scaled) = all.filter(|all| all % own == 0).map(|all| all / own)
             && !options.contains(&scaled)
         {
             options.push(scaled);

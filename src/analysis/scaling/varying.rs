@@ -19,6 +19,9 @@ pub struct Varying {
     pub evidence: String,
 }
 
+/// Name of the number of devices.
+const DEVICES: &str = "devices";
+
 /// Why a text does not name two values, or two programs do not tell them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VaryingError {
@@ -50,6 +53,12 @@ impl FromStr for Varying {
 }
 
 impl Varying {
+    /// Whether the work is divided by the number: devices.
+    #[must_use]
+    pub fn is_divisor(&self) -> bool {
+        self.name == DEVICES
+    }
+
     /// Finds it: the number of devices if that differs, else the dimension that differs in most arguments, those that
     /// hold data first, else the number of layers that the arguments' names tell.
     ///
@@ -63,7 +72,7 @@ impl Varying {
         let devices = scenes.map(|scene| i64::from(scene.program.devices()));
         if devices[0] != devices[1] {
             let evidence = "the programs are compiled for different numbers of devices".to_owned();
-            return Ok(Self { name: "devices".to_owned(), values: devices, evidence });
+            return Ok(Self { name: DEVICES.to_owned(), values: devices, evidence });
         }
         dimension(scenes, memories, pairs).or_else(|| layers(memories)).ok_or(VaryingError::NothingDiffers)
     }

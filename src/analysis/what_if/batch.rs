@@ -7,7 +7,7 @@ use super::batch_by_shape;
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::analysis::packing::Families;
-use crate::model::{ElementType, Program, ShapeNode};
+use crate::model::{ElementType, InstructionId, Program, ShapeNode};
 
 /// An argument with a batch in its leading dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,7 @@ pub fn data_arguments(
         sharding.filter(|sharding| sharding.parts() > 1).map_or(&[][..], |sharding| sharding.tiles.as_slice())
     };
     let is_kept = |base: &Base| matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer);
+    let of_graphs = graph_sizes(program, bases, is_kept);
     // Sizes and divisions of leading dimensions that are sharded.
     let leading: HashSet<(i64, i64)> = bases
         .iter()
@@ -71,6 +72,7 @@ pub fn data_arguments(
             _ => None,
         })
         .collect();
+    let found_steps = found.1;
     let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
         let mut found = Vec::new();
         for (i, base) in bases.iter().enumerate() {
@@ -80,13 +82,18 @@ pub fn data_arguments(
             if node.dimensions.is_empty() || !node.element_type.is_array() || is_kept(base) {
                 continue;
             }
+            if node.dimensions.first().is_some_and(|size| of_graphs.contains(size)) {
+                continue;
+            }
             let tiles = tiles_of(*number);
             let mut parts = tiles.first().copied().unwrap_or(1).max(1);
             let mut dimensions = node.dimensions.clone();
-            // Time before batch: the second dimension is sharded as the first of another argument is.
+            // Time before batch: the second dimension is sharded as the first of another argument is, or a loop goes over
+            // the first.
             if parts <= 1
                 && let (Some(&size), Some(&second)) = (dimensions.get(1), tiles.get(1))
-                && leading.contains(&(size, second))
+                && (leading.contains(&(size, second))
+                    || (second > 1 && dimensions.first().is_some_and(|steps| found_steps.contains(steps))))
             {
                 parts = second;
                 dimensions.swap(0, 1);
@@ -116,12 +123,67 @@ pub fn data_arguments(
     // One batch: that of the largest argument. A vector of integers may index anything, such as tokens or pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
-        return batch_by_shape::find(program, classes, bases, found, is_returned);
+        return batch_by_shape::find(program, classes, bases, (found.0, found.1, &of_graphs), is_returned);
     };
+    if data.iter().all(|d| d.by_name) && is_of_pairs(program, (bases, found.0), batch) {
+        return Vec::new();
+    }
     data.retain(|d| d.batch() == batch);
     let state = candidates(&|_, node, path, _| holds_state(path) && node.dimensions[0] == batch, true);
     data.extend(state);
     data
+}
+
+/// Numbers of nodes and edges of a graph: an integer vector with one element for each edge says which node's row a
+/// gather takes. Such arrays are one sample, not a batch. `is_kept` tells weights, whose rows are gathered too.
+fn graph_sizes(program: &Program, bases: &[Base], is_kept: impl Fn(&Base) -> bool) -> HashSet<i64> {
+    let arguments = || bases.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
+    let edges: HashSet<i64> = arguments()
+        .filter_map(|base| node_of(program, base))
+        .filter(|node| node.element_type.is_index() && node.dimensions.len() == 1)
+        .filter_map(|node| node.dimensions.first().copied())
+        .collect();
+    let mut found = HashSet::new();
+    if edges.is_empty() {
+        return found;
+    }
+    let rows_of_weights: HashSet<i64> = arguments()
+        .filter(|base| is_kept(base))
+        .filter_map(|base| node_of(program, base)?.dimensions.first().copied())
+        .collect();
+    let rows = |at: InstructionId| program.shape_of(at)?.root().dimensions.first().copied();
+    for row in 0..program.instructions.len() {
+        let at = InstructionId(row as u32);
+        if program.opcode_name(at) != "gather" {
+            continue;
+        }
+        let from = program.instructions.operands_of(at).first().map(|&row| InstructionId(row));
+        if let (Some(nodes), Some(taken)) = (from.and_then(rows), rows(at))
+            && taken > nodes
+            && edges.contains(&taken)
+            && !rows_of_weights.contains(&nodes)
+        {
+            found.extend([nodes, taken]);
+        }
+    }
+    found
+}
+
+/// Share of the bytes of temporaries from which matrices of all pairs show that a dimension counts points, not samples.
+const PAIRS: f64 = 0.2;
+
+/// Whether many temporaries are matrices with one row and one column for each of so many points, as kernels of Gaussian
+/// processes and distances are.
+fn is_of_pairs(program: &Program, (bases, families): (&[Base], &Families), points: i64) -> bool {
+    let all = families.list.iter().fold(0u64, |sum, family| sum.saturating_add(family.size));
+    let is_matrix = |node: &ShapeNode| outline(&node.dimensions) == [points, points];
+    // A weight of that shape has gradients of it.
+    if bases.iter().any(|base| node_of(program, base).is_some_and(is_matrix)) {
+        return false;
+    }
+    let of_pairs = families.list.iter().filter(|family| program.buffer_node(family.root).is_some_and(is_matrix));
+    let of_pairs = of_pairs.fold(0u64, |sum, family| sum.saturating_add(family.size));
+    of_pairs as f64 >= all as f64 * PAIRS && of_pairs > 0
 }
 
 /// Whether a program trains: it has optimizer state.
@@ -192,6 +254,25 @@ fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> Ha
     divided
 }
 
+/// Per-device sizes of sharded argument dimensions that are too small to indicate anything alone, each with the large
+/// dimensions of its argument.
+fn divided_among(program: &Program, bases: &[Base], data: &[DataArgument]) -> Vec<(i64, Vec<i64>)> {
+    let data: HashSet<u32> = data.iter().map(|d| d.base).collect();
+    let mut found = BTreeSet::new();
+    for (base, row) in bases.iter().zip(0u32..) {
+        let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
+        let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
+        let Some(sharding) = sharding.filter(|sharding| sharding.parts() > 1 && !data.contains(&row)) else { continue };
+        let large: Vec<i64> = node.dimensions.iter().copied().filter(|&d| d >= LEAST_DIVIDED).collect();
+        for (&size, &parts) in node.dimensions.iter().zip(&sharding.tiles) {
+            if parts > 1 && size > 1 && size < LEAST_DIVIDED && !large.is_empty() {
+                found.insert((size, large.clone()));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
 /// Smaller per-device sizes are too common to indicate anything.
 const LEAST_DIVIDED: i64 = 1024;
 
@@ -209,6 +290,8 @@ pub struct GlobalBatch {
     weights: HashSet<Vec<i64>>,
     /// Per-device sizes of sharded argument dimensions: signs that a buffer is sharded some other way.
     divided: HashSet<i64>,
+    /// Smaller ones, each with the large dimensions of its argument: together they are signs too, as of experts.
+    divided_among: Vec<(i64, Vec<i64>)>,
     batch: i64,
 }
 
@@ -235,6 +318,7 @@ impl GlobalBatch {
             weight_sizes,
             weights: weights(program, bases, data),
             divided: divided_sizes(program, bases, data),
+            divided_among: divided_among(program, bases, data),
             batch,
         })
     }
@@ -253,6 +337,19 @@ impl GlobalBatch {
         if node.dimensions.iter().any(|d| self.divided.contains(d)) {
             return None;
         }
+        self.dimension_of(node).filter(|&at| !self.is_divided_besides(node, at))
+    }
+
+    /// Whether a buffer is sharded along another dimension, as a weight of its dimensions is.
+    fn is_divided_besides(&self, node: &ShapeNode, at: usize) -> bool {
+        let others = || node.dimensions.iter().enumerate().filter(|&(place, _)| place != at).map(|row| *row.1);
+        self.divided_among
+            .iter()
+            .any(|(size, large)| others().any(|d| d == *size) && others().any(|d| large.contains(&d)))
+    }
+
+    /// Index of the dimension with the size of the global batch.
+    fn dimension_of(&self, node: &ShapeNode) -> Option<usize> {
         let whole = self.batch.saturating_mul(self.parts);
         let exact = node.dimensions.iter().position(|&d| d == whole && !self.local.contains(&d));
         exact.or_else(|| {
@@ -285,11 +382,14 @@ mod tests {
             weight_sizes: [512, 8192].into(),
             weights: [vec![16, 512]].into(),
             divided: [32016].into(),
+            divided_among: vec![(3, vec![6144])],
             batch: 4,
         };
         let dimension = |dims: &[i64]| batch.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
         assert_eq!(dimension(&[16, 512, 64]), Some(0));
         assert_eq!(dimension(&[16, 512, 32016]), None);
+        assert_eq!(dimension(&[3, 16, 512, 6144]), None);
+        assert_eq!(dimension(&[16, 3, 64]), Some(0));
         assert_eq!(dimension(&[4, 16, 512, 512]), None);
         assert_eq!(dimension(&[16, 512]), None);
         assert_eq!(dimension(&[8192, 512]), None);

@@ -36,12 +36,12 @@ pub fn dimension_of(node: &ShapeNode, batch: i64, weight_sizes: &HashSet<i64>) -
 }
 
 /// Finds the arguments that hold the batch; empty if no dimension is shared by most temporaries. `steps` are the numbers
-/// of steps of loops that go over what they read or write: those of time.
+/// of steps of loops that go over what they read or write: those of time; `of_graphs` the numbers of nodes and edges.
 pub fn find(
     program: &Program,
     classes: &Classes,
     bases: &[Base],
-    (families, steps): (&Families, &BTreeSet<i64>),
+    (families, steps, of_graphs): (&Families, &BTreeSet<i64>, &HashSet<i64>),
     is_returned: impl Fn(&Base, &ShapeNode) -> bool,
 ) -> Vec<DataArgument> {
     let node = |base: &Base| program.buffer_node(base.buffer).filter(|node| node.element_type.is_array());
@@ -54,13 +54,24 @@ pub fn find(
         arguments().filter(|(_, base)| is_kept(base)).filter_map(|(_, base)| node(base)).collect();
     let weights: HashSet<Vec<i64>> = kept.iter().map(|node| outline(&node.dimensions)).collect();
     let weight_sizes: HashSet<i64> = kept.iter().flat_map(|node| node.dimensions.iter().copied()).collect();
+    // Positions and heads of a cache are no batch.
+    let of_caches: HashSet<i64> = arguments()
+        .filter(|(_, base)| classes.of(base.buffer) == Class::Cache)
+        .filter_map(|(_, base)| node(base))
+        .flat_map(|node| node.dimensions.iter().skip(1).copied())
+        .collect();
     // Arguments by their leading dimension; a dimension that a sample has twice is no batch.
     let mut candidates: Vec<(i64, Vec<usize>)> = Vec::new();
     for (row, base) in arguments() {
         let Some(node) = node(base).filter(|node| !is_kept(base) && !is_returned(base, node)) else { continue };
         let Some(&batch) = node.dimensions.first().filter(|&&batch| batch > 1 && batch <= LARGEST) else { continue };
         let is_sample = node.dimensions.len() > 1 || (node.element_type.is_index() && batch <= LONGEST_VECTOR);
-        if !is_sample || steps.contains(&batch) || node.dimensions.iter().filter(|&&d| d == batch).count() > 1 {
+        let is_other = of_graphs.contains(&batch) || of_caches.contains(&batch);
+        if !is_sample
+            || is_other
+            || steps.contains(&batch)
+            || node.dimensions.iter().filter(|&&d| d == batch).count() > 1
+        {
             continue;
         }
         if let Some(known) = candidates.iter_mut().find(|known| known.0 == batch) {

@@ -41,6 +41,8 @@ struct Divisions {
 struct Temporaries {
     /// Items of its copies, by row of the base.
     copies: HashMap<usize, Vec<usize>, RandomState>,
+    /// Families that hold it or a part of it once devices have written theirs, by row of the base.
+    own_memory: HashMap<usize, Vec<usize>, RandomState>,
     /// All items, by the outline of their shape in the dump.
     by_outline: HashMap<Vec<i64>, Vec<usize>, RandomState>,
 }
@@ -117,6 +119,11 @@ impl State<'_> {
             true
         };
         let temporaries = known.temporaries.get_or_insert_with(|| self.temporaries_to_divide());
+        // Each device writes its part of the argument in place once that is all it has, and nothing is gathered.
+        let is_donated = matches!(self.base(row).role, Role::Argument { is_donated: true, .. });
+        if is_donated || self.donated.contains(&(row as u32)) {
+            self.drop_families(temporaries.own_memory.get(&row).map_or(&[][..], Vec::as_slice));
+        }
         let copies = temporaries.copies.get(&row).map_or(&[][..], Vec::as_slice);
         self.change(copies.iter().copied(), divided);
         if !self.memory.trained.contains(&row) {
@@ -144,6 +151,9 @@ impl State<'_> {
         let mut found = Temporaries::default();
         for item in self.items_of(|owner| matches!(owner, Owner::Family(_))) {
             let Item { owner: Owner::Family(family), buffer, .. } = self.memory.items[item] else { continue };
+            if let Some(row) = self.followers().updated[family as usize] {
+                found.own_memory.entry(row as usize).or_default().push(family as usize);
+            }
             if let Some(row) = self.followers().copy_of[family as usize] {
                 found.copies.entry(row as usize).or_default().push(item);
             }

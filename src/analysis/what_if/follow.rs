@@ -1,7 +1,7 @@
 //! Where the value of an argument is found again: in copies and casts of it among the temporaries, and in the result that
 //! is its next value.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::base::Role;
 use super::followers::Followers;
@@ -10,8 +10,18 @@ use super::resize;
 use super::state::State;
 use crate::analysis::class::origin;
 use crate::analysis::flow::results::Flow;
+use crate::analysis::flow::{Value, beginning_of_part};
 use crate::analysis::once::once;
-use crate::model::{ElementType, Program};
+use crate::model::{ElementType, InstructionId, Program};
+
+/// The argument that a value is all or a part of, where devices gather what each wrote, and whether a part of it was
+/// written.
+fn part_of_argument(program: &Program, value: Value) -> Option<(i64, bool)> {
+    let begun = beginning_of_part(program, value).filter(|begun| begun.index.is_empty())?;
+    let computation = program.computation_of(begun.parameter)?;
+    let number = *program.instructions.argument.get(begun.parameter.index())?;
+    (Some(computation) == program.entry).then_some((i64::from(number), begun.is_updated))
+}
 
 fn found(program: &Program, memory: &Memory) -> Followers {
     let number = |row: usize| match &memory.base[row].role {
@@ -36,7 +46,22 @@ fn found(program: &Program, memory: &Memory) -> Followers {
         let own = flow.arguments.get(&number(row)?)?.own_result?;
         places.get(&i64::from(own)).copied()
     };
+    let gathers = (0..program.instructions.len() as u32).map(InstructionId);
+    let gathered: HashSet<i64> = gathers
+        .filter(|&at| program.opcode_name(at).starts_with("all-gather"))
+        .filter_map(|at| part_of_argument(program, Value::whole(at)).filter(|part| part.1).map(|part| part.0))
+        .collect();
+    let updated = |family: &crate::analysis::packing::Family| {
+        let at = program.buffers.instruction_of(family.root).filter(|_| !gathered.is_empty())?;
+        let index = program.buffer_index(family.root);
+        let (number, is_updated) = part_of_argument(program, Value { at, index })?;
+        let row = rows.get(&number).copied().filter(|_| gathered.contains(&number))?;
+        let elements = |buffer| program.buffer_node(buffer).map(crate::model::ShapeNode::element_count);
+        let is_part = elements(family.root) < elements(memory.base[row as usize].buffer);
+        (is_updated || is_part).then_some(row)
+    };
     Followers {
+        updated: memory.families.list.iter().map(updated).collect(),
         copy_of: memory.families.list.iter().map(copied).collect(),
         next: (0..memory.base.len()).map(next).collect(),
     }

@@ -56,7 +56,8 @@ pub struct Memory {
     pub peak: u64,
     /// Total allocated bytes as XProf computes them.
     pub allocated: u64,
-    /// Bytes of XProf's peak beyond base and live families (0 in all but a few old dumps).
+    /// Bytes of XProf's peak beyond base and live families: negative where the memory of a family is free between two of
+    /// its buffers.
     pub correction: i64,
     /// Bytes a program may use; `None` if unknown.
     pub capacity: Option<u64>,
@@ -230,7 +231,15 @@ impl Memory {
     /// What is in a result's memory while the argument to be donated to it is still read: bytes, and first and last
     /// time; program points where there is no heap.
     pub(super) fn lodgers(&self, argument: usize, result: usize) -> Vec<(u64, u32, u32)> {
-        let last = self.last_read.get(argument).copied().unwrap_or(0);
+        self.lodgers_until(result, self.last_read.get(argument).copied().unwrap_or(0))
+    }
+
+    /// What is in a result's memory besides the result, at any time; as [`Self::lodgers`].
+    pub(super) fn all_lodgers(&self, result: usize) -> Vec<(u64, u32, u32)> {
+        self.lodgers_until(result, u32::MAX)
+    }
+
+    fn lodgers_until(&self, result: usize, last: u32) -> Vec<(u64, u32, u32)> {
         let has_heap = !self.points.is_empty();
         let time = |point: u32| if has_heap { 2 * self.points.partition_point(|&p| p < point) as u32 } else { point };
         let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);

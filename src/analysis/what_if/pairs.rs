@@ -63,8 +63,8 @@ impl State<'_> {
             else {
                 continue;
             };
-            // Temporaries that lie in the result before it exists need a new home: nothing is saved. What is only the
-            // argument with a part of it written is no such temporary, whatever its shape.
+            // Temporaries that lie in the result before it exists need a new home. What is only the argument with a part
+            // of it written is no such temporary, whatever its shape.
             let base = &memory.base[result];
             let is_own = base.largest == base.buffer
                 || (self.program.buffers.size_of(base.largest) == self.program.buffers.size_of(base.buffer)
@@ -83,7 +83,14 @@ impl State<'_> {
                     );
                 }
             } else {
-                hosts = hosts.saturating_add(sizes[result]);
+                let own = memory.all_lodgers(result);
+                if own.is_empty() {
+                    hosts = hosts.saturating_add(sizes[result]);
+                } else {
+                    gone.push(result);
+                    pairs.push((argument, result as u32));
+                    lodgers.extend(own);
+                }
             }
         }
         for result in gone {
@@ -98,7 +105,7 @@ impl State<'_> {
         if bytes > 0 {
             let text = crate::model::Bytes(bytes).short();
             self.warn(format!(
-                "{text} of temporaries occupy the memory of results while the arguments are still read, and will need memory of their own"
+                "{text} of temporaries occupy the memory of results before these are written, and will need memory of their own"
             ));
             if let Some(family) = memory.families.list.len().checked_sub(1) {
                 self.added.extend(lodgers.into_iter().map(|(size, first, last)| (size, first, last, family as u32)));

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::batch;
 use super::edit::{LOGITS, SCAN};
 use super::memory::Memory;
 use super::resize;
@@ -130,12 +131,38 @@ impl State<'_> {
             }
         }
         self.keep_inputs(turn, &parts, &segments);
+        self.may_differ |= self.finish_promptly(&backward);
         if is_checkpointed {
             self.warn(format!("layers of {pattern} are checkpointed already"));
         }
         if cut == 0 {
             self.decline(format!("no layer called {pattern} keeps anything from the forward for the backward pass"));
         }
+    }
+
+    /// In the best case, the backward pass of each segment (they begin at `starts`, ascending) leaves nothing for later
+    /// than the next one: the gradients of weights that the compiler postpones now, as there is room, read values of
+    /// many layers at the end. Returns whether there are any.
+    fn finish_promptly(&mut self, starts: &[u32]) -> bool {
+        let memory = self.memory;
+        let weights = batch::weights(self.program, &memory.base, &memory.data);
+        let mut is_any = false;
+        for (row, family) in memory.families.list.iter().enumerate() {
+            let begins = 2 * family.first;
+            let is_logits = is_among(&memory.kept.logits, row);
+            let is_of_backward = memory.kept.passes.get(row) == Some(&Pass::Backward);
+            let Some(&over) = starts.get(starts.partition_point(|&at| at <= begins) + 1) else { continue };
+            let own = self.program.buffer_node(family.root).map(|node| batch::outline(&node.dimensions));
+            let is_weight = own.is_none_or(|own| weights.contains(&own)) || is_among(&memory.kept.gradients, row);
+            if !(is_logits || is_of_backward) || is_weight || self.spans[row].1 <= over {
+                continue;
+            }
+            is_any = true;
+            if self.is_optimistic {
+                self.spans[row].1 = over;
+            }
+        }
+        is_any
     }
 
     fn is_checkpointed(&self, row: u32) -> bool {

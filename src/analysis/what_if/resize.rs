@@ -52,18 +52,11 @@ pub fn set_type(node: &mut ShapeNode, ty: ElementType) {
     }
 }
 
-/// Whether a type is a floating-point one.
-#[must_use]
-pub fn is_float(ty: ElementType) -> bool {
-    let name = ty.name();
-    name.starts_with('f') || name == "bf16"
-}
-
 /// Whether `dtype *` and `compute` apply to values of this type: wider floats if the new type is narrow, else narrower
 /// ones.
 #[must_use]
 pub fn is_meant(old: ElementType, new: ElementType) -> bool {
-    if !is_float(old) || !is_float(new) {
+    if !old.is_float() || !new.is_float() {
         return false;
     }
     let (old, new) = (old.storage_bits(), new.storage_bits());

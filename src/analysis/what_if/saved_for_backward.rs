@@ -105,7 +105,7 @@ impl SavedForBackward {
         }
         let node = |family: usize| {
             let buffer = families.list.get(family)?.root;
-            program.buffer_node(buffer).filter(|node| super::resize::is_float(node.element_type))
+            program.buffer_node(buffer).filter(|node| node.element_type.is_float())
         };
         for family in 0..families.list.len() {
             let Some(node) = node(family) else { continue };

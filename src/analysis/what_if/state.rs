@@ -236,7 +236,7 @@ impl<'a> State<'a> {
         let items = self.items_of(|owner| matches!(owner, Owner::Base(row) if is_meant[row as usize]));
         self.change(items, |node| {
             // Floats may be quantised to integers, but integers are never converted to floats.
-            let meant = resize::is_float(node.element_type) || !resize::is_float(ty);
+            let meant = node.element_type.is_float() || !ty.is_float();
             resize::set_type(node, if meant { ty } else { node.element_type });
             meant
         });

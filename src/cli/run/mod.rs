@@ -74,9 +74,13 @@ pub struct RunArgs {
     /// Most that the folder of the run may hold; programs that need least are removed first
     #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "2GB")]
     keep: Bytes,
-    /// Load nothing into Python: no memory profile of JAX at the end, one dump folder for all processes
+    /// Load nothing into Python: no memory profile of JAX and no snapshots of PyTorch, one dump folder for all processes
     #[arg(long)]
     no_hook: bool,
+    /// Whether PyTorch records its allocations on CUDA or HIP, for a snapshot when memory runs out and at the end. Each
+    /// allocation then takes some microseconds more, and the last 200,000 events are kept in memory
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    torch: Torch,
     /// Print nothing but what the command prints
     #[arg(long)]
     quiet: bool,
@@ -97,6 +101,16 @@ enum Open {
     Always,
 }
 
+/// Whether PyTorch's allocations are recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Torch {
+    /// If the command imports torch and uses a GPU
+    #[default]
+    Auto,
+    /// Never
+    Never,
+}
+
 /// Runs the command, and says what it left behind.
 pub fn run(args: &RunArgs) -> ExitCode {
     let Some((program, rest)) = args.command.split_first() else { return ExitCode::from(EXIT_OURS) };
@@ -111,6 +125,9 @@ pub fn run(args: &RunArgs) -> ExitCode {
     let mut command = Command::new(program);
     command.args(rest);
     let places = environment::prepare(&mut command, &folder, !args.no_hook);
+    if args.torch == Torch::Never {
+        command.env("HIGHWATER_TORCH", "never");
+    }
     let say = |line: &str| {
         if !args.quiet {
             eprintln!("highwater: {line}");
@@ -161,7 +178,7 @@ pub fn run(args: &RunArgs) -> ExitCode {
     if found.is_empty() {
         say(nothing_found());
     }
-    for line in found.lines() {
+    for line in found.lines().into_iter().chain(found.what_to_change()) {
         say(&line);
     }
     if let Some(path) = &args.report {

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use highwater::advisor::advise_against;
 use highwater::analysis::ProfileAnalysis;
+use highwater::analysis::caching_allocator::{CachingAnalysis, FailedRequest};
 use highwater::export::report::{self, Format, Options};
 use highwater::model::{Bytes, MemorySpace, Profile, UnitSystem};
 use highwater::open::{Collection, open_path};
@@ -116,6 +118,25 @@ impl Found {
         self.message.is_some()
             || self.programs.iter().any(|program| program.over() > Bytes::ZERO)
             || self.worst.as_ref().is_some_and(|worst| worst.failures.iter().any(|failure| failure.is_error))
+            || self.failed_request().is_some()
+    }
+
+    /// What a snapshot of PyTorch's allocator says, if one was left behind.
+    fn snapshot_line(&self) -> Option<String> {
+        let snapshot = self.worst.as_ref()?.caching.as_ref()?;
+        let devices = CachingAnalysis::of(snapshot);
+        let failed = devices.iter().find_map(|device| device.failure().map(FailedRequest::headline));
+        failed.or_else(|| {
+            let peaks = devices.iter().map(|device| device.replay.peaks).max_by_key(|peaks| peaks.allocated.bytes)?;
+            let (allocated, reserved) = (Bytes(peaks.allocated.bytes).short(), Bytes(peaks.reserved.bytes).short());
+            Some(format!("PyTorch allocated at most {allocated} of {reserved} reserved"))
+        })
+    }
+
+    /// Why a request of PyTorch's allocator failed, if a snapshot was left behind.
+    fn failed_request(&self) -> Option<String> {
+        let snapshot = self.worst.as_ref()?.caching.as_ref()?;
+        CachingAnalysis::of(snapshot).iter().find_map(|device| device.failure().map(FailedRequest::headline))
     }
 
     /// A line for each program that matters: those that do not fit, or else the one that needs most; the last line says
@@ -126,6 +147,9 @@ impl Found {
         let mut lines: Vec<String> = shown.map(Program::line).collect();
         if over > MOST_LINES {
             lines.push(format!("{} more programs do not fit", over - MOST_LINES));
+        }
+        if lines.is_empty() {
+            lines.extend(self.snapshot_line());
         }
         if lines.is_empty() {
             let words = match (&self.worst, &self.message) {
@@ -142,6 +166,22 @@ impl Found {
             }
         }
         lines
+    }
+
+    /// What to change in the worst program, if it does not fit: the plan, or else the first finding with its advice.
+    pub fn what_to_change(&self) -> Option<String> {
+        let is_over = self.programs.first().is_some_and(|program| program.over() > Bytes::ZERO);
+        let worst = self.worst.as_ref().filter(|_| is_over || self.failed_request().is_some())?;
+        let advice = advise_against(worst, &ProfileAnalysis::new(worst), None);
+        let words = match (advice.plans.first(), advice.findings.first()) {
+            (Some(plan), _) => format!("plan: {}", plan.in_words()),
+            (None, Some(finding)) => {
+                let first = finding.advice.first().map(|words| format!("; {words}")).unwrap_or_default();
+                format!("{}{first}", finding.title)
+            }
+            (None, None) => return None,
+        };
+        Some(words.replace('`', ""))
     }
 
     /// Whether a program needs more than this share of its capacity, with a line for each that does; `None` if no

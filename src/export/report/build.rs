@@ -152,6 +152,13 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
             .zip(&analysis.runtime)
             .map(|(trace, allocator)| runtime::allocator(trace, allocator, options.rows()))
             .collect(),
+        caching_allocators: profile
+            .caching
+            .iter()
+            .flat_map(|snapshot| {
+                analysis.caching.iter().map(|device| super::caching::report(snapshot, device, options))
+            })
+            .collect(),
         live: profile
             .live
             .as_ref()

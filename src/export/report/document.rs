@@ -1,10 +1,10 @@
 //! The report as a document, from which Markdown and HTML are written.
 
-use super::runtime_text;
 use super::schema::{PeakReport, ProfileReport, Report, SpaceReport, StandingReport};
 use super::text::{device, headline};
 use super::what_if::WhatIfReport;
 use super::words::buffers;
+use super::{caching_text, runtime_text};
 use crate::export::document::{Block, Document, Line, Table, Tone};
 use crate::model::{Bytes, percent, thousands};
 
@@ -27,6 +27,9 @@ pub fn document(report: &Report) -> Document {
             for space in &program.spaces {
                 add_space(&mut out, space, profile);
             }
+        }
+        for device in &profile.caching_allocators {
+            caching_text::document(&mut out, device);
         }
         if let Some(tiles) = &profile.tiles {
             super::tiles::document(&mut out, tiles);

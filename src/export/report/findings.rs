@@ -228,29 +228,35 @@ fn results(plan: &PlanReport) -> &'static str {
     }
 }
 
+/// A number of samples with separators.
+fn count(samples: i64) -> String {
+    thousands(samples.unsigned_abs())
+}
+
 /// A sentence about the largest batch.
 fn sentence(batch: &BatchReport) -> String {
     let guess = if batch.is_guess { " (the arguments that hold it are guessed from their names)" } else { "" };
     let maybe = if batch.largest_that_may_fit > batch.largest_that_fits {
-        format!(
-            "; up to about {} may fit if the compiler recomputes more",
-            thousands(batch.largest_that_may_fit.unsigned_abs())
-        )
+        format!("; up to about {} may fit if the compiler recomputes more", count(batch.largest_that_may_fit))
     } else {
         String::new()
     };
-    let now = thousands(batch.per_device.unsigned_abs());
     match batch.largest_that_fits {
         0 if batch.largest_that_may_fit > 0 => {
-            format!("No batch is certain to fit{maybe}; it is {now} per device now{guess}")
+            format!("No batch is predicted to fit{maybe}; it is {} per device now{guess}", count(batch.per_device))
         }
-        0 => format!("Not even a batch of 1 per device fits; it is {now} now{guess}"),
+        0 => format!("Not even a batch of 1 per device fits; it is {} now{guess}", count(batch.per_device)),
         largest if largest >= batch.per_device.saturating_mul(MOST_TIMES) => {
-            format!("A batch of {} or more per device fits; it is {now} now{guess}", thousands(largest.unsigned_abs()))
+            format!(
+                "A batch of {} or more per device fits; it is {} now{guess}",
+                count(largest),
+                count(batch.per_device)
+            )
         }
         largest => format!(
-            "The largest batch per device that is certain to fit is about {}{maybe}; it is {now} now{guess}",
-            thousands(largest.unsigned_abs())
+            "The largest batch per device that is predicted to fit is about {}{maybe}; it is {} now{guess}",
+            count(largest),
+            count(batch.per_device)
         ),
     }
 }

@@ -1,6 +1,8 @@
 //! The report: the same numbers as in the window, as text, JSON, Markdown or HTML. Schema `highwater.report/1`.
 
 mod build;
+mod caching;
+mod caching_text;
 mod document;
 mod failure;
 mod findings;

@@ -46,6 +46,8 @@ pub struct ProfileReport {
     pub programs: Vec<ProgramReport>,
     /// Allocator histories.
     pub runtime: Vec<AllocatorReport>,
+    /// PyTorch's caching allocator, one for each device.
+    pub caching_allocators: Vec<super::caching::CachingReport>,
     /// Arrays live at one moment, from a snapshot.
     pub live: Option<SnapshotReport>,
     /// Memory of IPU tiles.
@@ -81,6 +83,7 @@ pub const PROFILE_FIELDS: &[(&str, Shown)] = &[
     ("device", Shown::Both),
     ("programs", Shown::Both),
     ("runtime", Shown::Both),
+    ("caching_allocators", Shown::Both),
     ("live", Shown::Both),
     ("tiles", Shown::Both),
     ("failures", Shown::Both),

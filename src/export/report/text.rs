@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::runtime_text;
 use super::schema::{BufferReport, PeakReport, ProfileReport, ProgramReport, Report, SpaceReport, StandingReport};
 use super::what_if::WhatIfReport;
 use super::words::buffers;
+use super::{caching_text, runtime_text};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 
 /// Writes the report as text.
@@ -34,6 +34,9 @@ fn write_profile(out: &mut String, profile: &ProfileReport) {
     }
     for failure in &profile.failures {
         failure.write_text(out);
+    }
+    for device in &profile.caching_allocators {
+        caching_text::write(out, device);
     }
     for allocator in &profile.runtime {
         runtime_text::write_allocator(out, allocator);

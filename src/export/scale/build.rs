@@ -59,7 +59,7 @@ pub struct PointReport {
     pub peak_bytes: u64,
     /// Allocated bytes, which must fit.
     pub allocated_bytes: u64,
-    /// The least it may take, if the compiler recomputes.
+    /// The least it may take: if the compiler recomputes, or as the other dump tells.
     pub lowest_bytes: u64,
     /// The most it may take.
     pub highest_bytes: u64,

@@ -6,6 +6,9 @@ use super::build::{GrowerReport, PointReport, ScaleReport, ScaleSpace};
 use crate::export::document::{Document, Line, Table};
 use crate::model::{Bytes, percent, thousands};
 
+/// A range narrower than this share of what is allocated is not written out.
+const TOLD_SINGLY: f64 = 0.01;
+
 /// For a terminal.
 pub(super) fn write(report: &ScaleReport) -> String {
     let mut out = format!("{} and {}\n", report.paths[0], report.paths[1]);
@@ -92,8 +95,8 @@ fn sentences(space: &ScaleSpace) -> Vec<String> {
         found.push(format!("Above {free}, it takes more than 83 % and the compiler may recompute to save memory."));
     }
     if space.are_unlike {
-        let words =
-            "The compiler divides the work differently in the two dumps: other values are told from the nearer one.";
+        let words = "The compiler divides the work differently in the two dumps: each tells of the values nearer to it, and they are \
+             ranges.";
         found.push(words.to_owned());
     }
     if space.is_recomputed {
@@ -103,17 +106,18 @@ fn sentences(space: &ScaleSpace) -> Vec<String> {
 }
 
 fn cells(space: &ScaleSpace, point: &PointReport) -> [String; 5] {
-    let is_range = point.lowest_bytes != point.highest_bytes;
-    let allocated = if is_range {
-        format!("{} to {}", Bytes(point.lowest_bytes).short(), Bytes(point.highest_bytes).short())
+    let allocated = Bytes(point.allocated_bytes).short();
+    let spread = point.highest_bytes.saturating_sub(point.lowest_bytes);
+    let allocated = if spread as f64 > TOLD_SINGLY * point.allocated_bytes as f64 {
+        format!("{allocated} ({} to {})", Bytes(point.lowest_bytes).short(), Bytes(point.highest_bytes).short())
     } else {
-        Bytes(point.allocated_bytes).short()
+        allocated
     };
     let share =
         space.capacity_bytes.map_or_else(String::new, |capacity| percent(point.allocated_bytes, capacity.max(1)));
     let verdict = match point.verdict {
         "fits" => "fits",
-        "may_fit" => "may fit, if the compiler recomputes",
+        "may_fit" => "may fit",
         "over" => "does not fit",
         _ => "",
     };

@@ -17,6 +17,6 @@ pub use commands::{COMMANDS, Command};
 pub use files::{FileState, Files, MAX_DECODED};
 pub use settings_store::SettingsStore;
 pub use share::deep_link::DeepLink;
-pub use share::picture::draw as draw_picture;
+pub use share::picture::{draw as draw_picture, draw_svg};
 pub use state::App;
 pub use window::{WindowError, run as run_window};

@@ -1,6 +1,7 @@
 //! Building blocks of views that depend on the model: context, menus, links, legends, cards.
 
 mod buffer_names;
+pub(super) mod caching;
 pub(super) mod class_legend;
 pub(super) mod colors;
 mod context;

@@ -16,3 +16,4 @@ pub mod theme;
 #[cfg(test)]
 mod theme_vision;
 pub mod treemap;
+pub mod vector_painter;

@@ -46,6 +46,12 @@ impl SoftPainter {
         }
     }
 
+    /// The pixels of a texture.
+    #[must_use]
+    pub fn texture(&self, id: TextureId) -> Option<&ColorImage> {
+        self.textures.get(&id).map(|texture| &texture.image)
+    }
+
     /// Renders a frame; `size` is in physical pixels.
     #[must_use]
     pub fn draw(&self, ctx: &egui::Context, output: &FullOutput, size: [usize; 2], ground: Color32) -> ColorImage {

@@ -10,9 +10,9 @@ pub use aliases::Aliases;
 pub use vocabulary::is_common;
 
 use crate::model::{
-    ComputationId, Failure, FailureValue, Glance, InstructionId, LazyProgram, ListedAllocation, LiveSet, Metadata,
-    Note, PeakBuffer, Profile, Program, ProgramSource, ProgramText, ProgramTextHandle, ScopedMemory, Sharding,
-    SourceInfo, SourceLine, TileMemory,
+    CachingSnapshot, ComputationId, Failure, FailureValue, Glance, InstructionId, LazyProgram, ListedAllocation,
+    LiveSet, Metadata, Note, PeakBuffer, Profile, Program, ProgramSource, ProgramText, ProgramTextHandle, ScopedMemory,
+    Sharding, SourceInfo, SourceLine, Strings, TileMemory,
 };
 
 /// Number of instructions whose names get aliases up front, in program order; later ones get theirs when first shown.
@@ -52,6 +52,9 @@ pub fn hide_names(profile: &Profile, aliases: &Arc<Aliases>) -> Profile {
     }
     if let Some(live) = &mut out.live {
         rename_live(live, aliases);
+    }
+    if let Some(snapshot) = &mut out.caching {
+        rename_caching(snapshot, aliases);
     }
     // It names every value; that our ranges are the same was already checked against the real one.
     out.live_ranges = None;
@@ -104,6 +107,33 @@ fn rename_live(live: &mut LiveSet, aliases: &Aliases) {
         rename_line(frame, aliases);
     }
     live.strings = live.strings.map(|text| aliases.scope(text));
+}
+
+/// Renames the program's own frames, phases and texts; PyTorch's own names say nothing of the program.
+fn rename_caching(snapshot: &mut CachingSnapshot, aliases: &Aliases) {
+    let old = std::mem::take(&mut snapshot.strings);
+    let mut new = Strings::default();
+    for frame in &mut snapshot.stacks.frames {
+        let (name, file) = (old.get(frame.name), old.get(frame.file));
+        let mut line = SourceLine { file: file.to_owned(), function: name.to_owned(), line: 0, column: 0 };
+        if let Some(at) = file.find("/torch/") {
+            file[at + 1..].clone_into(&mut line.file);
+        } else {
+            rename_line(&mut line, aliases);
+        }
+        frame.name = new.intern(&line.function);
+        frame.file = new.intern(&line.file);
+    }
+    for annotation in &mut snapshot.annotations {
+        let name = old.get(annotation.name);
+        let is_torchs = name.starts_with("Optimizer.");
+        annotation.name = if is_torchs { new.intern(name) } else { new.intern(&aliases.scope(name)) };
+    }
+    for (_, text) in &mut snapshot.metadata {
+        *text = new.intern(&aliases.scope(old.get(*text)));
+    }
+    snapshot.settings.all.clear();
+    snapshot.strings = new;
 }
 
 fn rename_failure(failure: &mut Failure, aliases: &Aliases) {

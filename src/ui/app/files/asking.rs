@@ -43,7 +43,13 @@ impl App {
             }
             Purpose::Picture(_, picture) => {
                 let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) else { return };
-                match crate::export::image::write_png(&path, picture.size, picture.as_raw()) {
+                let is_svg = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("svg"));
+                let written = if is_svg {
+                    std::fs::write(&path, picture.svg).map_err(|error| error.to_string())
+                } else {
+                    crate::export::image::write_png(&path, picture.image.size, picture.image.as_raw())
+                };
+                match written {
                     Ok(()) => self.say(&format!("Saved {}", path.display())),
                     Err(error) => {
                         self.errors.push((path.display().to_string(), format!("could not be written: {error}")));

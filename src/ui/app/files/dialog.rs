@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-use egui::ColorImage;
-
 use crate::decode;
 use crate::ui::part::TextFile;
+use crate::ui::widget::vector_painter::ViewPicture;
 
 /// An open file dialog.
 pub struct Dialog {
@@ -25,8 +24,8 @@ pub enum Purpose {
     Follow,
     /// A text file to write.
     Text(TextFile),
-    /// A picture to write, with the suggested file name.
-    Picture(String, ColorImage),
+    /// A picture to write, with the suggested file name; as SVG where the chosen name ends so, else as PNG.
+    Picture(String, ViewPicture),
     /// Files with sets of changes to import.
     ReadSets,
 }
@@ -94,7 +93,9 @@ impl Dialog {
             Purpose::Follow => Box::new(|| dialog.pick_folder().map(|path| vec![path])),
             Purpose::ReadSets => Box::new(|| dialog.pick_files()),
             Purpose::Text(_) => Box::new(|| named.save_file().map(|path| vec![path])),
-            Purpose::Picture(..) => Box::new(|| named.add_filter("PNG", &["png"]).save_file().map(|path| vec![path])),
+            Purpose::Picture(..) => Box::new(|| {
+                named.add_filter("PNG", &["png"]).add_filter("SVG", &["svg"]).save_file().map(|path| vec![path])
+            }),
         };
         let (sender, result) = channel();
         let ctx = ctx.clone();

@@ -225,14 +225,16 @@ fn open_facts(open: &OpenFile) -> Facts {
             count => Some(format!("{count} allocator histories")),
         };
         let live = profile.live.as_ref().map(|live| if live.heap.is_some() { "allocator dump" } else { "live arrays" });
-        history.or(live.map(str::to_owned))
+        let snapshot = profile.caching.as_ref().map(|_| "PyTorch snapshot");
+        history.or(live.or(snapshot).map(str::to_owned))
     };
     let name = if name.is_empty() { ipus.or_else(kinds).unwrap_or_default() } else { name };
     let runtime = document.analysis.runtime.iter().max_by_key(|allocator| allocator.peak);
     let live = document.analysis.live.as_ref().filter(|_| space.is_none());
+    let caching = document.analysis.caching.iter().map(|device| Bytes(device.replay.peaks.reserved.bytes)).max();
     let history = runtime.filter(|_| space.is_none() && tiles.is_none());
     let need = space.map(|space| space.xprof.allocated).or(tiles.and_then(|tiles| Some(Bytes(tiles.max?.1))));
-    let need = need.or(history.map(|allocator| allocator.peak)).or(live.map(|live| live.total));
+    let need = need.or(history.map(|allocator| allocator.peak)).or(live.map(|live| live.total)).or(caching);
     let limit = tiles.and_then(|tiles| tiles.limit.map(Bytes));
     let given = history.filter(|allocator| allocator.peak_stats.free > 0).and_then(|allocator| allocator.capacity);
     let cut = profile.sources.iter().find_map(|source| source.cut_at);

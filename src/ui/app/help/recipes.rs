@@ -113,7 +113,12 @@ pub const RECIPES: &[Recipe] = &[
                 "Printed before it fails, the allocator's statistics can be opened in the same way.",
                 "print(torch.cuda.memory_summary())",
             ),
-            step("Snapshots of torch.cuda.memory (*.pickle) cannot be read yet; PyTorch's own page can.", ""),
+            step(
+                "To see who holds the memory and why a request failed, record every allocation from before the model is \
+                 built, and write a snapshot after the failure. Then open snapshot.pickle.",
+                "torch.cuda.memory._record_memory_history(max_entries=100_000)\n\
+                 torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")",
+            ),
         ],
         source: "docs.pytorch.org/docs/stable/generated/torch.cuda.memory.memory_summary.html",
     },

@@ -1,7 +1,10 @@
-//! Renders the window to an image on the CPU, without a display or graphics driver, as it would look on screen: the
+//! Renders the window to an image or to SVG, without a display or graphics driver, as it would look on screen: the
 //! whole window for `screenshot`, the view alone with a title for the clipboard.
 
-use egui::{Align2, CentralPanel, ColorImage, Frame, Panel, Pos2, RawInput, Rect, Ui, Vec2, ViewportId, ViewportInfo};
+use egui::{
+    Align2, CentralPanel, ColorImage, Frame, FullOutput, Panel, Pos2, RawInput, Rect, Ui, Vec2, ViewportId,
+    ViewportInfo,
+};
 
 use crate::ui::app::App;
 use crate::ui::chart::Fit;
@@ -11,7 +14,8 @@ use crate::ui::widget::controls::{self, paint_cut, paint_sign};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::soft_painter::SoftPainter;
 use crate::ui::widget::theme::{Look, Theme, size, space};
-use crate::ui::widget::{raster, style};
+use crate::ui::widget::vector_painter::{Page, ViewPicture};
+use crate::ui::widget::{raster, style, vector_painter};
 use crate::ui::work::Work;
 
 /// Frames until the layout is stable: text is measured in one frame and drawn in the next.
@@ -22,26 +26,48 @@ const SHARPNESS: f32 = 2.0;
 
 /// Draws the window, `size` points large, at `scale` pixels per point.
 pub fn draw(ctx: &egui::Context, app: &mut App, size: Vec2, scale: f32) -> ColorImage {
-    let ground = Theme::of(ctx).canvas;
-    let zoom = app.options.scale();
-    frames(ctx, size, scale, zoom, ground, |ui| app.show(ui))
+    draw_window(ctx, app, size, scale).image(ctx)
 }
 
-/// Draws `size` points, magnified by `zoom`, at `scale` pixels per point.
-fn frames(
-    ctx: &egui::Context,
-    size: Vec2,
-    scale: f32,
-    zoom: f32,
-    ground: egui::Color32,
-    mut show: impl FnMut(&mut Ui),
-) -> ColorImage {
+/// The same as SVG, whose pictures have `scale` pixels per point.
+pub fn draw_svg(ctx: &egui::Context, app: &mut App, size: Vec2, scale: f32) -> String {
+    draw_window(ctx, app, size, scale).svg()
+}
+
+fn draw_window(ctx: &egui::Context, app: &mut App, size: Vec2, scale: f32) -> Drawn {
+    let page = Page { size, zoom: app.options.scale(), ground: Theme::of(ctx).canvas };
+    frames(ctx, page, scale, |ui| app.show(ui))
+}
+
+/// The last frame of what was drawn.
+struct Drawn {
+    painter: SoftPainter,
+    output: Option<FullOutput>,
+    page: Page,
+    pixels: [usize; 2],
+}
+
+impl Drawn {
+    fn image(&self, ctx: &egui::Context) -> ColorImage {
+        let (pixels, ground) = (self.pixels, self.page.ground);
+        let empty = || ColorImage::filled(pixels, ground);
+        self.output.as_ref().map_or_else(empty, |output| self.painter.draw(ctx, output, pixels, ground))
+    }
+
+    fn svg(&self) -> String {
+        let shapes = self.output.as_ref().map_or(&[][..], |output| &output.shapes);
+        vector_painter::svg(self.page, shapes, |id| self.painter.texture(id))
+    }
+}
+
+/// Draws a page at `scale` pixels per point.
+fn frames(ctx: &egui::Context, page: Page, scale: f32, mut show: impl FnMut(&mut Ui)) -> Drawn {
     let mut painter = SoftPainter::default();
     let mut last = None;
-    ctx.set_zoom_factor(zoom);
+    ctx.set_zoom_factor(page.zoom);
     for frame in 0..FRAMES {
         let mut input = RawInput {
-            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, size / zoom)),
+            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, page.size / page.zoom)),
             time: Some(frame as f64),
             max_texture_side: Some(16_384),
             ..RawInput::default()
@@ -53,13 +79,13 @@ fn frames(
         painter.update(&mut output.textures_delta);
         last = Some(output);
     }
-    let pixels = [size.x, size.y].map(|v| (v * scale).round().max(1.0) as usize);
-    last.map_or_else(|| ColorImage::filled(pixels, ground), |output| painter.draw(ctx, &output, pixels, ground))
+    let pixels = [page.size.x, page.size.y].map(|v| (v * scale).round().max(1.0) as usize);
+    Drawn { painter, output: last, page, pixels }
 }
 
 impl App {
     /// A picture of the current view under a title; `None` if no file is open.
-    pub fn picture_of_view(&mut self) -> Option<ColorImage> {
+    pub fn picture_of_view(&mut self) -> Option<ViewPicture> {
         if self.veiled() {
             return None;
         }
@@ -83,8 +109,8 @@ impl App {
         let document = open.document.clone();
         let hits = open.derived.hits(&work, &document, &before);
         let mut kept = self.settings_store.settings.kept.clone();
-        let ground = Theme::of(&ctx).canvas;
-        let picture = frames(&ctx, size, scale, 1.0, ground, |ui| {
+        let page = Page { size, zoom: 1.0, ground: Theme::of(&ctx).canvas };
+        let drawn = frames(&ctx, page, scale, |ui| {
             let theme = Theme::of(ui.ctx());
             let bar = Frame::new().fill(theme.chrome);
             Panel::top("title").exact_size(space::TOP_BAR).frame(bar).show(ui, |ui| title_bar(ui, &theme, &title));
@@ -107,7 +133,7 @@ impl App {
             });
         });
         open.shared = before;
-        Some(picture)
+        Some(ViewPicture { image: drawn.image(&ctx), svg: drawn.svg() })
     }
 
     /// Title of the picture: view, file, program, memory space, step.
@@ -140,9 +166,9 @@ impl App {
     /// Copies a picture of the view to the clipboard.
     pub(in crate::ui::app) fn copy_picture(&mut self) {
         match self.picture_of_view() {
-            Some(picture) => {
-                let [width, height] = picture.size;
-                self.ctx.copy_image(picture);
+            Some(ViewPicture { image, .. }) => {
+                let [width, height] = image.size;
+                self.ctx.copy_image(image);
                 self.say(&format!("Picture copied, {width} \u{d7} {height}"));
             }
             None => self.say("There is no view to copy"),

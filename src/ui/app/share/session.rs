@@ -18,9 +18,8 @@ impl App {
         let mut session =
             Session { schema: SCHEMA.to_owned(), names_hidden: self.options.names_hidden, ..Session::default() };
         for (index, entry) in self.files.entries.iter().enumerate() {
-            let Some(path) = entry.target.origin() else { continue };
+            let Some(path) = path_of(entry) else { continue };
             let is_shown = self.files.current == Some(index);
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
             let known = session.profiles.iter().position(|saved| saved.path == path);
             // The programs of a folder or an archive are one path: the one that is shown tells the place.
             let saved = match &entry.state {
@@ -43,7 +42,29 @@ impl App {
                 session.shown = place;
             }
         }
+        session.comparisons = self.comparisons(&session.profiles);
         (!session.profiles.is_empty()).then_some(session)
+    }
+
+    /// Pairs of saved profiles that are compared, the one that is shown first.
+    fn comparisons(&self, saved: &[SavedProfile]) -> Vec<[usize; 2]> {
+        let place = |entry: &FileEntry| {
+            let path = path_of(entry)?;
+            saved.iter().position(|saved| saved.path == path)
+        };
+        let mut found = Vec::new();
+        let shown = self.files.current.and_then(|row| self.files.entries.get(row));
+        for after in shown.into_iter().chain(&self.files.entries) {
+            let FileState::Open(open) = &after.state else { continue };
+            let before = open.against.and_then(|place| self.files.entries.iter().find(|entry| entry.place() == place));
+            if let Some((before, after)) = before.and_then(|before| place(before).zip(place(after)))
+                && before != after
+                && !found.contains(&[before, after])
+            {
+                found.push([before, after]);
+            }
+        }
+        found
     }
 
     /// A file and the place in it.
@@ -128,11 +149,23 @@ impl App {
         for path in paths {
             self.files.open(Target::Path(path), &work);
         }
+        // The window compares one pair at a time.
+        let pair = opened.session.comparisons.first();
+        self.comparing = pair.and_then(|&[before, after]| {
+            let both = opened.paths.get(before).zip(opened.paths.get(after))?;
+            (both.0 != both.1).then(|| (both.0.clone(), both.1.clone()))
+        });
         if let Some(note) = notes.first() {
             self.say(note);
         }
         true
     }
+}
+
+/// The path of an entry as a session says it; `None` for what was pasted.
+fn path_of(entry: &FileEntry) -> Option<String> {
+    let path = entry.target.origin()?;
+    Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())
 }
 
 fn saved_set(set: &EditSet) -> SavedSet {

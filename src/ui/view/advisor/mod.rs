@@ -37,6 +37,7 @@ pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) 
 /// Whether advice is possible for this document.
 fn applies(document: &Document) -> bool {
     !document.profile.programs.is_empty()
+        || !document.analysis.caching.is_empty()
         || document.profile.tiles.is_some()
         || document.profile.failures.iter().any(|failure| failure.is_error)
 }

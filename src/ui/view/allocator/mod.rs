@@ -1,5 +1,7 @@
-//! Allocator: the chunks of an allocator dump by address, the free memory between them, and whether a request fits.
+//! Allocator: the chunks of an allocator dump by address, the free memory between them, and whether a request fits; or
+//! the history of PyTorch's caching allocator.
 
+mod history;
 mod strip;
 
 use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
@@ -52,12 +54,15 @@ struct State {
     rows: TableState,
 }
 
-/// Whether there is a dump with an address space.
+/// Whether there is a dump with an address space, or a history of a caching allocator.
 fn applies(document: &Document) -> bool {
-    document.profile.live.as_ref().is_some_and(|live| live.heap.is_some())
+    !document.analysis.caching.is_empty() || document.profile.live.as_ref().is_some_and(|live| live.heap.is_some())
 }
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    if !context.document.analysis.caching.is_empty() {
+        return history::show(ui, context);
+    }
     let theme = context.theme;
     let document = context.document.clone();
     let (Some(set), Some(analysis)) = (&document.profile.live, &document.analysis.live) else { return };
@@ -305,6 +310,9 @@ fn bin_table(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, requ
 
 /// Details: the chunk under the pointer, the largest free blocks.
 fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    if !context.document.analysis.caching.is_empty() {
+        return history::card(ui, context);
+    }
     let theme = context.theme;
     let document = context.document.clone();
     let Some((set, heap)) = document.profile.live.as_ref().and_then(|set| Some((set, set.heap.as_ref()?))) else {

@@ -19,7 +19,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &st
     let units = context.options.units;
     ui.horizontal(|ui| {
         let room = (ui.available_width() - 190.0).max(120.0);
-        let same = found.pair.before == found.pair.after;
+        let [was, is] = [&found.pair.before, &found.pair.after];
+        let same = was == is || (was == name && *is == context.document.profile.name);
         let programs =
             if same { String::new() } else { format!("   {} \u{2192} {}", found.pair.before, found.pair.after) };
         let words = format!("{name}  \u{2192}  {}{programs}", context.document.profile.name);
@@ -35,6 +36,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &st
     });
     ui.add_space(4.0);
     let Some(space) = found.space() else {
+        if found.tiles.is_some() {
+            return tiles(ui, context, found);
+        }
         let words = "No program in both files";
         ui.label(text(words, size::VERDICT_SMALL, Weight::SemiBold, theme.text));
         return;
@@ -70,6 +74,77 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &st
     if let Some(words) = matched(space) {
         ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).wrap());
     }
+    others(ui, context, found);
+}
+
+/// The other memory spaces with what changed in them; each is a link that compares it.
+fn others(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found) {
+    if found.others.is_empty() {
+        return;
+    }
+    let theme = context.theme;
+    let mut chosen = None;
+    ui.horizontal_wrapped(|ui| {
+        ui.label(text("Other memory:", size::SMALL, Weight::Regular, theme.text3));
+        let (same, other): (Vec<_>, Vec<_>) = found.others.iter().partition(|row| row.2.difference == Some(0));
+        for (color, name, bytes) in other {
+            let amount = match (bytes.before, bytes.after, bytes.difference) {
+                (_, _, Some(difference)) => context.options.units.signed(difference),
+                (None, Some(after), _) => format!("new, {}", context.short(Bytes(after))),
+                _ => "gone".to_owned(),
+            };
+            // What only the program before had cannot be chosen in the one that is open.
+            let words = format!("{name} {amount}");
+            if bytes.after.is_none() {
+                ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+            } else if controls::link(ui, &words, theme).clicked() {
+                chosen = Some(*color);
+            }
+        }
+        if !same.is_empty() {
+            let names: Vec<&str> = same.iter().map(|row| row.1.as_str()).collect();
+            let words = format!("{} as before", counted(same.len() as u64, "space"));
+            ui.label(text(words, size::SMALL, Weight::Regular, theme.text3)).on_hover_text(names.join(", "));
+        }
+    });
+    if let Some(color) = chosen {
+        context.shared.choose(context.shared.program, color);
+    }
+}
+
+/// The answer for tiles: what the fullest one takes, and how many do not fit.
+fn tiles(ui: &mut Ui, context: &ViewContext<'_>, found: &Found) {
+    let theme = context.theme;
+    let number = |what: &str| found.pair.numbers.iter().find(|number| number.what == what).map(|number| number.value);
+    let Some(BytesDiff { after: Some(fullest), difference: Some(difference), .. }) = number("tiles: the fullest")
+    else {
+        return;
+    };
+    let change = match difference {
+        0 => "as before".to_owned(),
+        difference => context.options.units.signed(difference),
+    };
+    let over = number("tiles: over their memory").and_then(|over| over.before.zip(over.after));
+    ui.horizontal_wrapped(|ui| {
+        let (words, color) = match over {
+            Some((_, 0)) => ("Fits", theme.ok),
+            Some(_) => ("Does not fit", theme.danger),
+            None => ("", theme.text),
+        };
+        if !words.is_empty() {
+            ui.label(text(words, size::VERDICT_SMALL, Weight::SemiBold, color));
+            ui.add_space(6.0);
+        }
+        ui.label(text(change, size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+    });
+    let over = match over {
+        Some((before, after)) if before > 0 || after > 0 => {
+            format!("; {} over capacity, {} before", counted(after, "tile"), thousands(before))
+        }
+        _ => String::new(),
+    };
+    let words = format!("{} in the fullest tile{over}", context.short(Bytes(fullest)));
+    ui.add(egui::Label::new(text(words, size::LEAD, Weight::Medium, theme.text)).wrap());
 }
 
 /// The row with the largest difference, in words.

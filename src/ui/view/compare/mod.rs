@@ -1,17 +1,20 @@
 //! Two profiles compared: what changed in a sentence, from before to after by class, both curves over one axis, what
-//! differs in a table, findings.
+//! differs as a map and in tables, tiles, findings.
 
 mod card;
 mod curves;
 mod differences;
 mod findings;
 mod head;
+mod map;
+mod padding;
 mod state;
+mod tiles;
 mod waterfall;
 
 use egui::{Rect, Ui, Vec2};
 
-use self::state::{Found, State};
+use self::state::{Chart, Found, List, State};
 use crate::ui::part::{Action, Find, View, ViewContext};
 use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::widget::controls::{self, link_sized, segmented};
@@ -30,8 +33,8 @@ pub const VIEW: View = View {
 /// Width from which waterfall and curves stand side by side.
 const WIDE: f32 = 860.0;
 /// Height of the charts, and the share of the view that they take at most.
-const CHARTS: f32 = 300.0;
-const SHARE: f32 = 0.40;
+const CHARTS: f32 = 330.0;
+const SHARE: f32 = 0.42;
 
 fn applies(document: &Document) -> bool {
     document.before.is_some()
@@ -88,8 +91,7 @@ fn page(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &F
     let mut y = top.min_rect().bottom() + 12.0;
     let Some(space) = found.space() else {
         let rect = Rect::from_min_max(egui::pos2(inner.left(), y), inner.max);
-        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("numbers"));
-        return head::numbers(&mut child, context, found);
+        return without_space(ui, context, state, found, rect);
     };
     if !space.waterfall.is_empty() {
         let height = (full.height() * SHARE).clamp(150.0, CHARTS);
@@ -101,32 +103,56 @@ fn page(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &F
     lists(ui, context, state, found, rest);
 }
 
-/// Waterfall and curves, side by side where there is room, else one of them.
-fn charts(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, both: Rect) {
-    if both.width() >= WIDE {
-        let left = Rect::from_min_size(both.min, Vec2::new((both.width() * 0.54).round(), both.height()));
-        let right = Rect::from_min_max(egui::pos2(left.right() + 24.0, both.top()), both.max);
-        waterfall::show(ui, context, state, found, left);
-        curves::show(ui, context, state, found, right);
-        return;
+/// Profiles without a program in both: tiles as a map, and the numbers that both have beside it.
+fn without_space(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, rect: Rect) {
+    let mut numbers = rect;
+    if let Some(tiles) = &found.tiles {
+        let (map, rest) = if rect.width() >= WIDE {
+            rect.split_left_right_at_fraction(0.55)
+        } else {
+            rect.split_top_bottom_at_fraction(0.6)
+        };
+        tiles::show(ui, context, state, tiles, map.shrink2(Vec2::new(0.0, 4.0)));
+        numbers = if rect.width() >= WIDE { rest.with_min_x(rest.left() + 24.0) } else { rest };
     }
-    let bar = Rect::from_min_size(both.min, Vec2::new(both.width(), space::CONTROL));
-    let rect = Rect::from_min_max(egui::pos2(both.left(), bar.bottom() + 4.0), both.max);
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(numbers).id_salt("numbers"));
+    head::numbers(&mut child, context, found);
+}
+
+/// Waterfall or treemap, and the curves beside it where there is room.
+fn charts(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, both: Rect) {
+    let is_wide = both.width() >= WIDE;
+    let mut words = vec!["By class", "By scope"];
+    if !is_wide {
+        words.push("Over the program");
+    } else if state.chart == Chart::Curves {
+        state.chart = Chart::Classes;
+    }
+    let left = if is_wide {
+        Rect::from_min_size(both.min, Vec2::new((both.width() * 0.54).round(), both.height()))
+    } else {
+        both
+    };
+    let bar = Rect::from_min_size(left.min, Vec2::new(left.width(), space::CONTROL));
+    let rect = Rect::from_min_max(egui::pos2(left.left(), bar.bottom() + 6.0), left.max);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(bar).id_salt("which chart"));
     child.horizontal(|ui| {
-        if let Some(chosen) = segmented(ui, &["By class", "Over the program"], usize::from(state.curves), context.theme)
-        {
-            state.curves = chosen == 1;
+        if let Some(chosen) = segmented(ui, &words, state.chart as usize, context.theme) {
+            state.chart = [Chart::Classes, Chart::Scopes, Chart::Curves][chosen];
         }
     });
-    if state.curves {
-        curves::show(ui, context, state, found, rect);
-    } else {
-        waterfall::show(ui, context, state, found, rect);
+    match state.chart {
+        Chart::Classes => waterfall::show(ui, context, state, found, rect),
+        Chart::Scopes => map::show(ui, context, state, found, rect),
+        Chart::Curves => curves::show(ui, context, state, found, rect),
+    }
+    if is_wide {
+        let right = Rect::from_min_max(egui::pos2(left.right() + 24.0, rect.top()), both.max);
+        curves::show(ui, context, state, found, right);
     }
 }
 
-/// The table of differences, or the findings.
+/// The table of differences, padding by shape, or the findings.
 fn lists(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, rect: Rect) {
     let theme = context.theme;
     let bar = Rect::from_min_size(rect.min, Vec2::new(rect.width(), space::CONTROL));
@@ -139,22 +165,23 @@ fn lists(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &
             Some((gone, new, kept)) => format!("Findings: {gone} gone, {new} new, {kept} kept"),
             None => "Findings\u{2026}".to_owned(),
         };
-        let words = [format!("Differences: {rows}"), findings];
+        let padded = found.space().map_or(0, |space| space.padding_by_shape.len());
+        let words = [format!("Differences: {rows}"), format!("Padding: {padded}"), findings];
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        if let Some(chosen) = segmented(ui, &words, usize::from(state.lists_findings), theme) {
-            state.lists_findings = chosen == 1;
+        if let Some(chosen) = segmented(ui, &words, state.list as usize, theme) {
+            state.list = [List::Differences, List::Padding, List::Findings][chosen];
         }
         ui.add_space(8.0);
-        if !state.lists_findings {
+        if state.list == List::Differences {
             differences::tools(ui, context, state, found);
         }
     });
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt("list"));
     child.set_clip_rect(body.intersect(ui.clip_rect()));
-    if state.lists_findings {
-        findings::show(&mut child, context, state);
-    } else {
-        differences::show(&mut child, context, state, found);
+    match state.list {
+        List::Differences => differences::show(&mut child, context, state, found),
+        List::Padding => padding::show(&mut child, context, state, found),
+        List::Findings => findings::show(&mut child, context, state),
     }
 }
 

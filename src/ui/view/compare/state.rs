@@ -1,12 +1,15 @@
 //! State of the comparison: what was compared, by a worker, and what of it is chosen.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::map::Map;
 use crate::analysis::compare::{Aligned, Change, ProgramName, pair_programs};
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
-use crate::export::diff::{FindingsDiff, PairDiff, Side, SpaceDiff, compare_findings, compare_memory};
+use crate::analysis::tiles::FloorPlan;
+use crate::export::diff::{BytesDiff, FindingsDiff, PairDiff, Side, SpaceDiff, compare_findings, compare_memory};
 use crate::export::report::Options;
-use crate::model::{Bytes, MemorySpace};
+use crate::model::{Bytes, MemorySpace, TileMemory};
 use crate::ui::part::ViewContext;
 use crate::ui::session::{Before, Document};
 use crate::ui::widget::raster::CachedRaster;
@@ -27,6 +30,47 @@ pub struct Found {
     pub curves: Option<Curves>,
     /// The largest difference of a row, in bytes.
     pub largest: u128,
+    /// Allocated bytes of the other memory spaces that either program has.
+    pub others: Vec<(MemorySpace, String, BytesDiff)>,
+    /// Tiles, where both are profiles of equal IPUs.
+    pub tiles: Option<TileDifference>,
+}
+
+/// Bytes of each tile before and after.
+pub struct TileDifference {
+    /// Number of IPUs, and of tiles of each.
+    pub ipus: usize,
+    /// Tiles of an IPU.
+    pub per_ipu: usize,
+    /// Where the tiles of an IPU are drawn.
+    pub plan: FloorPlan,
+    /// Bytes before.
+    pub before: Vec<u64>,
+    /// Bytes after.
+    pub after: Vec<u64>,
+    /// After less before.
+    pub values: Vec<i64>,
+}
+
+impl TileDifference {
+    /// `None` where one has no tiles, or not as many.
+    fn new(before: Option<&TileMemory>, after: Option<&TileMemory>) -> Option<Self> {
+        let (was, is) = before.zip(after)?;
+        let (before, after) = (was.must_fit()?.to_vec(), is.must_fit()?.to_vec());
+        let is_alike = was.target.ipus == is.target.ipus && was.target.tiles_per_ipu == is.target.tiles_per_ipu;
+        if !is_alike || before.len() != after.len() {
+            return None;
+        }
+        let values = before.iter().zip(&after).map(|(&was, &is)| is.cast_signed().saturating_sub(was.cast_signed()));
+        Some(Self {
+            ipus: is.target.ipus as usize,
+            per_ipu: is.target.tiles_per_ipu as usize,
+            plan: FloorPlan::new(is, 0),
+            values: values.collect(),
+            before,
+            after,
+        })
+    }
 }
 
 /// Live bytes of both programs on one axis.
@@ -93,6 +137,30 @@ pub struct Wanted {
     pub is_reversed: bool,
 }
 
+/// What the chart on the left shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Chart {
+    /// The waterfall by class.
+    #[default]
+    Classes,
+    /// The treemap by class and scope.
+    Scopes,
+    /// The curves, where there is room for one chart only.
+    Curves,
+}
+
+/// What is listed below the charts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum List {
+    /// What differs at the peaks.
+    #[default]
+    Differences,
+    /// Padding by shape.
+    Padding,
+    /// Findings of the advisor.
+    Findings,
+}
+
 /// State of the view.
 #[derive(Default)]
 pub struct State {
@@ -109,15 +177,27 @@ pub struct State {
     pub table: TableState,
     /// The picture of the curves.
     pub raster: CachedRaster,
-    /// Whether the curves are shown where there is room for one chart.
-    pub curves: bool,
-    /// Whether findings are listed instead of differences.
-    pub lists_findings: bool,
+    /// The table of padding.
+    pub padding: TableState,
+    /// The chart that is shown on the left, or alone where there is room for one.
+    pub chart: Chart,
+    /// The treemap as it is placed.
+    pub map: Option<Map>,
+    /// What is listed.
+    pub list: List,
     /// Whether the field takes the focus in this frame.
     pub focus: bool,
 }
 
 impl State {
+    /// Chooses a row of what differs, and lists it.
+    pub fn choose(&mut self, row: u32) {
+        self.chosen = Some(row);
+        self.list = List::Differences;
+        let place = |rows: &[u32]| rows.iter().position(|listed| *listed == row);
+        self.table.reveal = self.listed.as_ref().and_then(|(_, rows)| place(rows));
+    }
+
     /// Starts comparing whenever what is compared changes.
     pub fn update(&mut self, context: &ViewContext<'_>, before: &Before) {
         let document = context.document;
@@ -189,5 +269,27 @@ fn compared(before: &Document, after: &Document, program: usize, color: MemorySp
     });
     let groups = pair.spaces.first().map_or(&[][..], |space| &space.groups);
     let largest = groups.iter().map(|row| row.difference.unsigned_abs()).max().unwrap_or(0);
-    Found { pair, curves, largest }
+    let others = others(before, from, after, program, color);
+    let tiles = TileDifference::new(before.profile.tiles.as_ref(), after.profile.tiles.as_ref());
+    Found { pair, curves, largest, others, tiles }
+}
+
+/// Allocated bytes of the memory spaces of both programs other than the one that is compared.
+fn others(
+    before: &Document,
+    from: usize,
+    after: &Document,
+    program: usize,
+    color: MemorySpace,
+) -> Vec<(MemorySpace, String, BytesDiff)> {
+    let mut found: BTreeMap<MemorySpace, (String, [Option<u64>; 2])> = BTreeMap::new();
+    for (side, (document, row)) in [(before, from), (after, program)].into_iter().enumerate() {
+        let Some((_, analysis)) = document.program(row) else { continue };
+        for space in analysis.spaces.iter().filter(|space| space.color != color) {
+            let entry = found.entry(space.color).or_insert_with(|| (space.name.clone(), [None; 2]));
+            entry.1[side] = Some(space.xprof.allocated.0);
+        }
+    }
+    let rows = found.into_iter().map(|(color, (name, [was, is]))| (color, name, BytesDiff::new(was, is)));
+    rows.filter(|row| row.2.before.unwrap_or(0) > 0 || row.2.after.unwrap_or(0) > 0).collect()
 }

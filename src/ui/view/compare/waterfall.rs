@@ -2,7 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::state::{Found, State};
+use super::state::{Found, List, State};
 use crate::analysis::class::Class;
 use crate::export::diff::{SpaceDiff, StepDiff, parts};
 use crate::model::{Bytes, UnitSystem};
@@ -79,7 +79,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
                 [only] => only.class.to_owned(),
                 _ => String::new(),
             };
-            state.lists_findings = false;
+            state.list = List::Differences;
         }
         let name = if bar.name == UNUSED { "unused" } else { &bar.name };
         label(ui, theme, (place, plot.bottom(), width), name, &amount(units, bar.difference));

@@ -43,7 +43,10 @@ fn applies(document: &Document) -> bool {
     let profile = &document.profile;
     // A text without messages gets this view, too; everything else has views of its own.
     let is_text = profile.programs.is_empty() && profile.tiles.is_none() && profile.facts.is_empty();
-    let has_other = profile.live.is_some() || !profile.runtime.is_empty() || !profile.modules.is_empty();
+    let has_other = profile.caching.is_some()
+        || profile.live.is_some()
+        || !profile.runtime.is_empty()
+        || !profile.modules.is_empty();
     !profile.failures.is_empty() || (is_text && !has_other)
 }
 

@@ -21,7 +21,7 @@ const FRAMES: usize = 60;
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();
-    let (Some(set), Some(analysis)) = (&document.profile.live, &document.analysis.live) else { return };
+    let Some((set, analysis)) = document.analysis.live_set(&document.profile) else { return };
     let state = context.locals.take::<State>();
     let width = ui.available_width();
     if let Some(entry) = state.rows.chosen.and_then(|row| set.entries.get(row as usize)) {
@@ -73,11 +73,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         }
         ui.add_space(6.0);
     }
-    ui.label(text(
-        "A snapshot: the file has no shapes, types or times. An array on several devices counts once per device.",
-        size::SMALL,
-        Weight::Regular,
-        theme.text3,
-    ));
+    let words = if document.analysis.caching.is_empty() {
+        "A snapshot: the file has no shapes, types or times. An array on several devices counts once per device."
+    } else {
+        "Bytes the program asked for, by the stack that allocated them. Kinds are the most likely ones."
+    };
+    ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
     context.locals.put(state);
 }

@@ -5,7 +5,8 @@ mod rows;
 
 use egui::{Key, Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 
-use crate::analysis::live_set::{GroupBy, is_library};
+use crate::analysis::caching_allocator::CachingAnalysis;
+use crate::analysis::live_set::{GroupBy, LiveAnalysis, is_library};
 use crate::analysis::stack_tree::StackTree;
 use crate::model::{Bytes, LiveSet, percent, thousands};
 use crate::ui::part::menu::{self, Thing};
@@ -79,7 +80,8 @@ impl IcicleTree for Colored<'_> {
 
 /// Whether there are live entries with stacks; an allocator dump has a view of its own.
 fn applies(document: &Document) -> bool {
-    document.profile.live.as_ref().is_some_and(|live| live.heap.is_none() && !live.entries.is_empty())
+    let found = document.analysis.live_set(&document.profile);
+    found.is_some_and(|(set, _)| set.heap.is_none() && !set.entries.is_empty())
 }
 
 /// Moves the focus to the search field.
@@ -91,7 +93,9 @@ fn focus_search(shared: &mut Shared, locals: &mut Locals) {
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();
-    let Some(set) = &document.profile.live else { return empty::without_memory(ui, context) };
+    let Some((set, analysis)) = document.analysis.live_set(&document.profile) else {
+        return empty::without_memory(ui, context);
+    };
     let mut state = context.locals.take::<State>();
     update(set, std::sync::Arc::as_ptr(&document) as usize, &mut state);
     let full = ui.max_rect();
@@ -104,7 +108,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     toolbar(&mut child, context, &mut state);
     let head = line(full.top() + 54.0, 50.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("head"));
-    answer(&mut child, context, set);
+    answer(&mut child, context, set, analysis);
     let trail = line(head.bottom() + 4.0, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(trail).id_salt("trail"));
     way(&mut child, context, &mut state);
@@ -223,16 +227,21 @@ fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State) {
 }
 
 /// The headline: live bytes, and where most of them were allocated.
-fn answer(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet) {
+fn answer(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet, analysis: &LiveAnalysis) {
     let theme = context.theme;
-    let Some(analysis) = &context.document.analysis.live else { return };
     let count = |kind: &str| analysis.kinds.iter().find(|group| group.key == kind).map_or(0, |group| group.count);
-    let arrays = count("buffer");
     let plural = |n: u64, one: &str| if n == 1 { format!("1 {one}") } else { format!("{} {one}s", thousands(n)) };
     let devices = analysis.devices.len() as u64;
-    let mut words = format!("{} live in {}", context.short(analysis.total), plural(arrays, "array"));
+    let objects = match moment(context.document) {
+        None => plural(count("buffer"), "array"),
+        Some(_) => plural(analysis.kinds.iter().map(|group| group.count).sum(), "allocation"),
+    };
+    let mut words = format!("{} live in {objects}", context.short(analysis.total));
     if devices > 0 {
         words = format!("{words} on {}", plural(devices, "device"));
+    }
+    if let Some(moment) = moment(context.document) {
+        words = format!("{words} {moment}");
     }
     ui.spacing_mut().item_spacing.y = 2.0;
     ui.label(text(words, size::HEADLINE, Weight::SemiBold, theme.text));
@@ -259,6 +268,13 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet) {
         let width = ui.available_width();
         cut_label(ui, &note, Weight::Regular.at(size::BODY), theme.text2, width);
     }
+}
+
+/// The moment that is shown of a caching allocator; `None` for a snapshot of arrays.
+fn moment(document: &Document) -> Option<&'static str> {
+    let devices = &document.analysis.caching;
+    let device = devices.iter().find(|device| device.failure().is_some()).or(devices.first());
+    device.map(CachingAnalysis::main_moment_in_words)
 }
 
 /// The current path in the tree, and the legend.

@@ -145,7 +145,9 @@ fn entries(ui: &mut Ui, context: &mut ViewContext<'_>, set: &LiveSet, view: &mut
                 0 => Cell::text(frame(entry).function),
                 1 => {
                     let frame = frame(entry);
-                    Cell::mono(format!("{}:{}", short_path(&frame.file), frame.line)).quiet()
+                    let known = !frame.file.is_empty();
+                    let place = known.then(|| format!("{}:{}", short_path(&frame.file), frame.line));
+                    Cell::mono(place.unwrap_or_else(|| "no frames".to_owned())).quiet()
                 }
                 2 => Cell::text(set.strings.get(entry.kind)).quiet(),
                 3 => Cell::text(set.strings.get(entry.device)).quiet(),

@@ -9,6 +9,7 @@ mod ipu_lists;
 mod largest;
 mod readouts;
 mod tiles;
+mod torch;
 mod verdict;
 
 use std::sync::Arc;
@@ -30,7 +31,10 @@ pub const VIEW: View =
     View { applies, find: Find::Dim, shows_buffers: true, ..View::new("overview", "Overview", show).with_digit(1) };
 
 fn applies(document: &Document) -> bool {
-    document.has_times() || document.profile.tiles.is_some() || !document.profile.facts.is_empty()
+    document.has_times()
+        || !document.analysis.caching.is_empty()
+        || document.profile.tiles.is_some()
+        || !document.profile.facts.is_empty()
 }
 
 /// Maximum number of notes shown; the rest are counted.
@@ -45,6 +49,9 @@ struct State {
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if context.scene().is_none() && context.document.profile.tiles.is_some() {
         return tiles::show(ui, context);
+    }
+    if context.scene().is_none() && !context.document.analysis.caching.is_empty() {
+        return torch::show(ui, context);
     }
     if context.scene().is_none() {
         return empty::without_memory(ui, context);

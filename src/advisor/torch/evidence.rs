@@ -1,0 +1,47 @@
+//! What the rules have in common.
+
+use crate::advisor::finding::{Finding, Severity};
+use crate::advisor::subject::Subject;
+use crate::analysis::caching_allocator::{AllocationCategory, CachingAnalysis, own_frame};
+use crate::model::{Bytes, CachingSnapshot, StackId};
+
+/// The devices of a profile's snapshot.
+pub fn devices<'a>(subject: &Subject<'a>) -> impl Iterator<Item = (&'a CachingSnapshot, &'a CachingAnalysis)> {
+    let (profile, analysis) = (subject.profile, subject.analysis);
+    profile.caching.iter().flat_map(|snapshot| analysis.caching.iter().map(move |device| (snapshot, device)))
+}
+
+/// A finding about a device: critical only where a request failed.
+pub fn finding(rule: &'static str, device: &CachingAnalysis, is_cause: bool) -> Finding {
+    let severity = match (device.failure().is_some(), is_cause) {
+        (true, true) => Severity::Critical,
+        (false, true) | (true, false) => Severity::Warning,
+        (false, false) => Severity::Hint,
+    };
+    Finding { severity, ..Finding::new(rule) }
+}
+
+/// Requested bytes of a category at the main moment.
+pub fn bytes_of(device: &CachingAnalysis, category: AllocationCategory) -> u64 {
+    let moment = device.main_moment();
+    device.by_category_at(moment).into_iter().find(|row| row.0 == category).map_or(0, |row| row.1)
+}
+
+/// Requested bytes at the main moment.
+pub fn whole(device: &CachingAnalysis) -> u64 {
+    device.replay.curves.requested.get(device.main_moment() as usize).copied().unwrap_or(0)
+}
+
+/// The innermost frame of the program's own, in words.
+pub fn place(snapshot: &CachingSnapshot, stack: StackId) -> String {
+    own_frame(snapshot, stack)
+        .map_or_else(|| "code without Python frames".to_owned(), |frame| format!("`{}`", snapshot.frame_words(frame)))
+}
+
+/// What the peak of the requested bytes becomes without some lifetimes, in a sentence, with what is saved.
+pub fn without(device: &CachingAnalysis, dropped: impl Fn(usize) -> bool) -> (Bytes, String) {
+    let before = device.replay.peaks.requested.bytes;
+    let after = device.requested_peak_without(dropped);
+    let saved = Bytes(before.saturating_sub(after));
+    (saved, format!("Replayed without them, the peak is {} instead of {}", Bytes(after).short(), Bytes(before).short()))
+}

@@ -1,0 +1,196 @@
+//! One device of a snapshot: its history, and questions about any moment of it.
+
+use std::collections::BTreeMap;
+
+use super::beginning::{self, Beginning};
+use super::category::{self, AllocationCategory, Evidence};
+use super::failure::{FailedRequest, Moment};
+use super::problems;
+use super::replay::{self, Lifetime, Replay};
+use super::standing::{self, EndState};
+use super::steps::{self, Span, Steps};
+use crate::model::{CachingAction, CachingDevice, CachingSnapshot};
+
+/// Everything computed about one device of a snapshot.
+#[derive(Debug)]
+pub struct CachingAnalysis {
+    /// The device, and its events.
+    pub device: CachingDevice,
+    /// Number of events by action.
+    pub actions: BTreeMap<&'static str, u64>,
+    /// Contradictions, one sentence for each kind.
+    pub problems: Vec<String>,
+    /// The state when the snapshot was taken.
+    pub at_end: EndState,
+    /// Blocks that are older than the history.
+    pub old_blocks: u64,
+    /// Segments that are older than the history, and their bytes.
+    pub old_segments: (u64, u64),
+    /// Requested bytes of the old blocks.
+    pub old_bytes: u64,
+    /// What the replay finds.
+    pub replay: Replay,
+    /// Whether the replay ends in the state of the file, block by block.
+    pub replay_equals_end: bool,
+    /// Category of each lifetime.
+    pub categories: Vec<(AllocationCategory, Evidence)>,
+    /// Steps of the optimizer.
+    pub spans: Vec<Span>,
+    /// Steps of the run; `None` if there are none.
+    pub steps: Option<Steps>,
+    beginning: Beginning,
+    /// The moment with the most allocated bytes of each run of [`RUN`] moments.
+    highest: Vec<u32>,
+}
+
+/// Moments in a run of which the highest is known.
+const RUN: usize = 256;
+
+impl CachingAnalysis {
+    /// Rebuilds the history of each device.
+    #[must_use]
+    pub fn of(snapshot: &CachingSnapshot) -> Vec<Self> {
+        snapshot.devices.iter().map(|device| Self::new(snapshot, device)).collect()
+    }
+
+    fn new(snapshot: &CachingSnapshot, device: &CachingDevice) -> Self {
+        let mut problems = problems::Problems::default();
+        let beginning = beginning::beginning(snapshot, device, &mut problems);
+        let replay = replay::replay(snapshot, device, &beginning);
+        let mut sentences = problems.sentences();
+        sentences.extend(replay.problems.sentences());
+        let spans = steps::spans(snapshot, device, steps::is_optimizer_step);
+        let events = &snapshot.events;
+        let has_stacks = device.events.clone().any(|event| events.stack[event].is_known());
+        let categories = category::categories(snapshot, &replay.lifetimes, &spans, has_stacks);
+        let steps = steps::steps(&spans, &replay.curves, &replay.lifetimes);
+        let mut counts = [0u64; CachingAction::NAMED.len() + 1];
+        for action in &events.action[device.events.clone()] {
+            counts[*action as usize] += 1;
+        }
+        let named = CachingAction::NAMED.into_iter().chain([CachingAction::Other]);
+        let actions = named.zip(counts).filter(|(_, count)| *count > 0);
+        let allocated = &replay.curves.allocated;
+        let runs = (0..allocated.len()).step_by(RUN);
+        let highest = runs.filter_map(|run| highest_in(allocated, run, run + RUN)).map(|row| row as u32).collect();
+        Self {
+            actions: actions.map(|(action, count)| (action.name(), count)).collect(),
+            problems: sentences,
+            at_end: EndState::new(snapshot, device.index),
+            old_blocks: beginning.blocks.len() as u64,
+            old_segments: (beginning.segments.by_address.len() as u64, beginning.segments.bytes()),
+            old_bytes: beginning.blocks.values().fold(0u64, |sum, block| sum.saturating_add(block.requested)),
+            replay_equals_end: standing::equals_end(snapshot, device.index, &replay),
+            replay,
+            categories,
+            spans,
+            steps,
+            device: device.clone(),
+            beginning,
+            highest,
+        }
+    }
+
+    /// Number of moments: one more than there are events.
+    #[must_use]
+    pub fn moments(&self) -> u32 {
+        self.replay.curves.requested.len() as u32
+    }
+
+    /// Lifetimes that are live at a moment, in the order of their beginnings.
+    pub fn live_at(&self, moment: u32) -> impl Iterator<Item = usize> {
+        let until = self.replay.lifetimes.partition_point(|lifetime| lifetime.start <= moment);
+        (0..until).filter(move |&row| moment < self.replay.lifetimes[row].end)
+    }
+
+    /// The largest live lifetimes at a moment.
+    #[must_use]
+    pub fn largest_at(&self, moment: u32, count: usize) -> Vec<&Lifetime> {
+        let mut rows: Vec<&Lifetime> = self.live_at(moment).map(|row| &self.replay.lifetimes[row]).collect();
+        rows.sort_by_key(|lifetime| std::cmp::Reverse((lifetime.requested, lifetime.address)));
+        rows.truncate(count);
+        rows
+    }
+
+    /// Requested bytes by category at a moment, largest first.
+    #[must_use]
+    pub fn by_category_at(&self, moment: u32) -> Vec<(AllocationCategory, u64, u64)> {
+        let mut sums: BTreeMap<AllocationCategory, (u64, u64)> = BTreeMap::new();
+        for row in self.live_at(moment) {
+            let (bytes, count) = sums.entry(self.categories[row].0).or_default();
+            *bytes = bytes.saturating_add(self.replay.lifetimes[row].requested);
+            *count += 1;
+        }
+        let mut rows: Vec<_> = sums.into_iter().map(|(category, (bytes, count))| (category, bytes, count)).collect();
+        rows.sort_by_key(|&(category, bytes, _)| (std::cmp::Reverse(bytes), category));
+        rows
+    }
+
+    /// Segments and free ranges at a moment.
+    #[must_use]
+    pub fn state_at(&self, snapshot: &CachingSnapshot, moment: u32) -> Moment {
+        replay::state_at(snapshot, &self.device, &self.beginning, &self.replay.learned, moment)
+    }
+
+    /// The failed request that ended the run, or else the last: what a reader asks about first.
+    #[must_use]
+    pub fn failure(&self) -> Option<&FailedRequest> {
+        self.replay.failures.last()
+    }
+
+    /// The most allocated bytes at the moments `from..to`, and the first moment with as many; `None` for no moment.
+    #[must_use]
+    pub fn highest_allocated(&self, from: u32, to: u32) -> Option<(u64, u32)> {
+        let allocated = &self.replay.curves.allocated;
+        let (from, to) = (from as usize, (to as usize).min(allocated.len()));
+        let (first, last) = (from.div_ceil(RUN), to / RUN);
+        let best = if first >= last {
+            highest_in(allocated, from, to)
+        } else {
+            let before = highest_in(allocated, from, first * RUN);
+            let runs = self.highest[first..last].iter().map(|&row| row as usize);
+            let after = highest_in(allocated, last * RUN, to);
+            let rows = before.into_iter().chain(runs).chain(after);
+            rows.max_by_key(|&row| (allocated[row], std::cmp::Reverse(row)))
+        };
+        best.map(|row| (allocated[row], row as u32))
+    }
+
+    /// The most reserved bytes at the moments `from..to`.
+    #[must_use]
+    pub fn highest_reserved(&self, from: usize, to: usize) -> u64 {
+        let reserved = &self.replay.curves.reserved;
+        highest_in(reserved, from, to).map_or(0, |row| reserved[row])
+    }
+
+    /// The peak of the requested bytes without some lifetimes.
+    #[must_use]
+    pub fn requested_peak_without(&self, dropped: impl Fn(usize) -> bool) -> u64 {
+        let curve = &self.replay.curves.requested;
+        let mut changes = vec![0i64; curve.len() + 1];
+        for (_, lifetime) in self.replay.lifetimes.iter().enumerate().filter(|(row, _)| dropped(*row)) {
+            let bytes = lifetime.requested as i64;
+            let end = (lifetime.end as usize).min(curve.len());
+            changes[lifetime.start as usize] = changes[lifetime.start as usize].wrapping_add(bytes);
+            changes[end] = changes[end].wrapping_sub(bytes);
+        }
+        let mut less = 0i64;
+        let left = curve.iter().zip(&changes).map(|(&bytes, change)| {
+            less = less.wrapping_add(*change);
+            bytes.saturating_sub(less.unsigned_abs())
+        });
+        left.max().unwrap_or(0)
+    }
+
+    /// Whether blocks wait for streams at the peak of the active bytes.
+    #[must_use]
+    pub fn has_pending(&self) -> bool {
+        self.replay.peaks.active.bytes > self.replay.peaks.allocated.bytes || self.at_end.pending > 0
+    }
+}
+
+/// The first of the highest values at `from..to`.
+fn highest_in(values: &[u64], from: usize, to: usize) -> Option<usize> {
+    let to = to.min(values.len());
+    (from..to).max_by_key(|&row| (values[row], std::cmp::Reverse(row)))
+}

@@ -1,0 +1,191 @@
+//! Why a request failed: what was free, where, and what would have been needed.
+
+use super::replay::Totals;
+use super::space::{Free, Rounding, Segments, class_of};
+use crate::model::{Bytes, SizeClass, StackId, counted};
+
+/// Segments and free ranges at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Moment {
+    /// Segments.
+    pub segments: Segments,
+    /// Free ranges.
+    pub free: Free,
+}
+
+/// Why a request failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The driver had room: a limit was set, or another process took the memory meanwhile.
+    Limit,
+    /// Enough bytes for the request were free, but in no one place.
+    Fragmentation,
+    /// Enough was free, but kept for other streams, pools or sizes.
+    WrongPool,
+    /// Too little was free in all.
+    Shortage,
+}
+
+impl Cause {
+    /// The word in the report.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Fragmentation => "fragmentation",
+            Self::WrongPool => "wrong_pool",
+            Self::Shortage => "shortage",
+        }
+    }
+
+    /// In words, for a headline.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Limit => "a limit was set",
+            Self::Fragmentation => "fragmentation",
+            Self::WrongPool => "the free memory belongs to other pools",
+            Self::Shortage => "too little memory",
+        }
+    }
+}
+
+/// A failed request. All sizes are bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedRequest {
+    /// The moment of the failure: its event is the one before.
+    pub moment: u32,
+    /// Who asked.
+    pub stack: StackId,
+    /// Requested, rounded.
+    pub requested: u64,
+    /// What the driver was asked for.
+    pub segment: u64,
+    /// What the driver had free.
+    pub device_free: u64,
+    /// The allocator's totals.
+    pub totals: Totals,
+    /// Free in segments that could serve the request.
+    pub free_same_pool: u64,
+    /// Free in segments of other streams or pools.
+    pub free_other_pool: u64,
+    /// Free in segments of the other size class.
+    pub free_other_class: u64,
+    /// Largest free range.
+    pub largest_free: u64,
+    /// Largest free range that could have served the request.
+    pub largest_free_same_pool: u64,
+    /// Free ranges that could have served the request, had they been larger.
+    pub holes_same_pool: u64,
+    /// Why.
+    pub cause: Cause,
+    /// What would have been missing with all free memory in one place.
+    pub short_by: u64,
+}
+
+impl FailedRequest {
+    /// Examines a request of (bytes, bytes that the driver had free) from a (stream, pool) in the state before it.
+    #[must_use]
+    pub fn examine(
+        (requested, device_free): (u64, u64),
+        (stream, pool): (i64, (i64, i64)),
+        (segments, free): (&Segments, &Free),
+        totals: Totals,
+        rounding: &Rounding,
+    ) -> Self {
+        let class: SizeClass = class_of(requested);
+        let segment = rounding.segment(requested);
+        let (mut same, mut other_pool, mut other_class) = (0u64, 0u64, 0u64);
+        let (mut largest, mut largest_same, mut holes) = (0, 0, 0);
+        for (&address, &length) in &free.by_address {
+            let Some((_, home)) = segments.holding(address) else { continue };
+            largest = length.max(largest);
+            if home.stream != stream || home.pool != pool {
+                other_pool = other_pool.saturating_add(length);
+            } else if home.class != class {
+                other_class = other_class.saturating_add(length);
+            } else {
+                same = same.saturating_add(length);
+                largest_same = length.max(largest_same);
+                holes += 1;
+            }
+        }
+        let inactive = totals.reserved.saturating_sub(totals.active);
+        let cause = if device_free >= segment {
+            Cause::Limit
+        } else if device_free.saturating_add(same) >= segment {
+            Cause::Fragmentation
+        } else if device_free.saturating_add(inactive) >= segment {
+            Cause::WrongPool
+        } else {
+            Cause::Shortage
+        };
+        Self {
+            moment: 0,
+            stack: StackId::NONE,
+            requested,
+            segment,
+            device_free,
+            totals,
+            free_same_pool: same,
+            free_other_pool: other_pool,
+            free_other_class: other_class,
+            largest_free: largest,
+            largest_free_same_pool: largest_same,
+            holes_same_pool: holes,
+            cause,
+            short_by: segment.saturating_sub(device_free).saturating_sub(inactive),
+        }
+    }
+
+    /// The event; -1 is never one.
+    #[must_use]
+    pub const fn event(&self) -> i64 {
+        self.moment as i64 - 1
+    }
+
+    /// Reserved bytes without a tenant.
+    #[must_use]
+    pub const fn inactive(&self) -> u64 {
+        self.totals.reserved.saturating_sub(self.totals.active)
+    }
+
+    /// What was asked, what was free and why it failed, in one line.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let short = |bytes: u64| Bytes(bytes).short();
+        format!(
+            "Out of memory: {} requested, {} free in the driver, {} free in the cache. Cause: {}",
+            short(self.requested),
+            short(self.device_free),
+            short(self.inactive()),
+            self.cause.words()
+        )
+    }
+
+    /// What was asked, what was free and why that did not do, in a sentence without a full stop.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let short = |bytes: u64| Bytes(bytes).short();
+        let mut text = format!("{} requested; the driver had {} free", short(self.requested), short(self.device_free));
+        if self.holes_same_pool > 0 {
+            let (holes, bytes) = (counted(self.holes_same_pool, "hole"), short(self.free_same_pool));
+            let largest = short(self.largest_free_same_pool);
+            text = format!("{text}, and {bytes} were cached in {holes}, the largest {largest}");
+        }
+        let rest = match self.cause {
+            Cause::Limit => {
+                "that would have been enough: the process has a limit (set_per_process_memory_fraction), or \
+                             another process took the memory meanwhile"
+                    .to_owned()
+            }
+            Cause::Fragmentation => "enough bytes, but in no one place".to_owned(),
+            Cause::WrongPool => format!(
+                "{} more are free, but kept for other streams, private pools or small blocks",
+                short(self.free_other_pool.saturating_add(self.free_other_class))
+            ),
+            Cause::Shortage => format!("{} are missing even with all free memory in one place", short(self.short_by)),
+        };
+        format!("{text}: {rest}")
+    }
+}
