@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use crate::analysis::class::Class;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::is_einsum;
 use crate::analysis::what_if::batch::DataArgument;
@@ -143,9 +144,10 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) -> bool {
         stacks.iter().take(4).map(|(size, text)| format!("{} {text}", Bytes(*size).short())).collect();
     let more = stacks.len().saturating_sub(listed.len());
     // A scan over time has as many steps as no weight has layers.
+    let classes = case.analysis.classes(case.program);
     let is_of_layers = case.memory.base.iter().any(|base| {
         matches!(base.role, Role::Argument { .. })
-            && !case.memory.data.iter().any(|data| case.memory.base[data.base as usize].buffer == base.buffer)
+            && matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer)
             && case.node(base.buffer).is_some_and(|node| node.dimensions.first() == Some(&layers))
     });
     let steps = if is_of_layers { "layers" } else { "steps" };

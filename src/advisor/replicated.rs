@@ -13,6 +13,9 @@ pub const NAME: &str = "replicated";
 /// Share of the available memory from which an argument counts as large.
 const LARGE: f64 = 0.01;
 
+/// Share of allocated bytes from which replicated arguments are much, whatever each of them takes.
+const MUCH: f64 = 0.40;
+
 /// Whether an argument is replicated, according to its sharding in the file.
 #[must_use]
 pub fn is_whole(case: &ProgramContext<'_>, number: i64) -> bool {
@@ -26,7 +29,9 @@ pub fn rows(case: &ProgramContext<'_>) -> Vec<usize> {
     if devices <= 1 || case.program.parameter_shardings.is_empty() {
         return Vec::new();
     }
-    let classes = case.analysis.classes(case.program);
+    // Many arrays of which each is small next to the memory are as bad as one.
+    let is_much = case.is_share(bytes(case), MUCH);
+    let is_some_of_much = |size: u64| is_much && case.is_share(size, LARGE);
     let mut rows: Vec<usize> = case
         .arguments()
         .filter(|&(row, _, number, _)| {
@@ -36,9 +41,7 @@ pub fn rows(case: &ProgramContext<'_>) -> Vec<usize> {
                 Some(_) => case.is_share_of_capacity(size, LARGE),
                 None => case.is_share(size, LARGE),
             };
-            // A cache is many arrays, of which each may be small, and can always be divided.
-            let is_cache = classes.of(case.memory.base[row].buffer) == Class::Cache && case.is_share(size, LARGE);
-            is_whole && (is_large || is_cache) && !case.is_data(row)
+            is_whole && (is_large || is_some_of_much(size)) && !case.is_data(row)
         })
         .map(|(row, ..)| row)
         .collect();

@@ -2,7 +2,7 @@
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
-use crate::analysis::flow::loops::Role;
+use crate::analysis::flow::loops::{Role, is_written_by_users};
 use crate::analysis::names::pass::Pass;
 use crate::model::{Bytes, Opcode, percent};
 
@@ -26,7 +26,9 @@ fn loop_state(case: &ProgramContext<'_>) -> Vec<u32> {
     let labels = case.analysis.labels(case.program);
     let is_carried = |buffer| {
         let at = case.program.buffers.instruction_of(buffer)?;
-        let is_loop = case.program.instructions.opcode.get(at.index()) == Some(&Opcode::WHILE);
+        // The compiler's own loops, such as products in parts, pass on what they like.
+        let is_loop = case.program.instructions.opcode.get(at.index()) == Some(&Opcode::WHILE)
+            && is_written_by_users(&case.program.text.op_name(at));
         let part = is_loop.then(|| labels.loops.part(at, &case.program.buffer_index(buffer)))??;
         Some(matches!(part.role, Role::Carry | Role::Collected))
     };

@@ -43,6 +43,16 @@ pub struct BreakdownRow {
 }
 
 impl BreakdownRow {
+    /// Its name in the table and the report.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self.origin {
+            Origin::Older => "older than the last step",
+            _ if self.allocation.op.is_empty() => "no op name",
+            _ => self.allocation.op.as_str(),
+        }
+    }
+
     /// Bytes of all of them.
     #[must_use]
     pub const fn total(&self) -> i64 {

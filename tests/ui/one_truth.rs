@@ -107,7 +107,15 @@ fn reported(path: &Path) -> BTreeMap<&'static str, Bytes> {
 
 /// Programs, and profiles without a program: an IPU, allocators, traces.
 fn samples() -> Vec<std::path::PathBuf> {
-    let others = ["ipu_fits.json", "ipu_over.cbor", "gpu_training.xplane.pb", "gpu_0_bfc.memory_dump"];
+    let others = [
+        "ipu_fits.json",
+        "ipu_over.cbor",
+        "gpu_training.xplane.pb",
+        "gpu_0_bfc.memory_dump",
+        "tpu_training.prof",
+        "v5e_gpt_m_oom.err.txt",
+        "vm.memory_profile.json",
+    ];
     let files = common::Files::of_project();
     common::sample_programs().into_iter().chain(others.map(|name| files.ending(name))).collect()
 }

@@ -160,7 +160,8 @@ fn pass_of_loop(program: &Program, at: InstructionId) -> Pass {
 
 /// Whether the loop is from the source program: the compiler's own loops (such as split products) have the name of the
 /// op they are made from.
-fn is_written_by_users(op_name: &str) -> bool {
+#[must_use]
+pub fn is_written_by_users(op_name: &str) -> bool {
     let last = op_name.rsplit('/').next().unwrap_or_default();
     op_name.is_empty() || matches!(last, "while" | "scan" | "fori_loop" | "while_loop" | "body")
 }

@@ -72,6 +72,7 @@ pub fn data_arguments(
             _ => None,
         })
         .collect();
+    let found_steps = found.1;
     let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
         let mut found = Vec::new();
         for (i, base) in bases.iter().enumerate() {
@@ -87,10 +88,12 @@ pub fn data_arguments(
             let tiles = tiles_of(*number);
             let mut parts = tiles.first().copied().unwrap_or(1).max(1);
             let mut dimensions = node.dimensions.clone();
-            // Time before batch: the second dimension is sharded as the first of another argument is.
+            // Time before batch: the second dimension is sharded as the first of another argument is, or a loop goes over
+            // the first.
             if parts <= 1
                 && let (Some(&size), Some(&second)) = (dimensions.get(1), tiles.get(1))
-                && leading.contains(&(size, second))
+                && (leading.contains(&(size, second))
+                    || (second > 1 && dimensions.first().is_some_and(|steps| found_steps.contains(steps))))
             {
                 parts = second;
                 dimensions.swap(0, 1);
@@ -122,6 +125,9 @@ pub fn data_arguments(
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
         return batch_by_shape::find(program, classes, bases, (found.0, found.1, &of_graphs), is_returned);
     };
+    if data.iter().all(|d| d.by_name) && is_of_pairs(program, (bases, found.0), batch) {
+        return Vec::new();
+    }
     data.retain(|d| d.batch() == batch);
     let state = candidates(&|_, node, path, _| holds_state(path) && node.dimensions[0] == batch, true);
     data.extend(state);
@@ -161,6 +167,23 @@ fn graph_sizes(program: &Program, bases: &[Base], is_kept: impl Fn(&Base) -> boo
         }
     }
     found
+}
+
+/// Share of the bytes of temporaries from which matrices of all pairs show that a dimension counts points, not samples.
+const PAIRS: f64 = 0.2;
+
+/// Whether many temporaries are matrices with one row and one column for each of so many points, as kernels of Gaussian
+/// processes and distances are.
+fn is_of_pairs(program: &Program, (bases, families): (&[Base], &Families), points: i64) -> bool {
+    let all = families.list.iter().fold(0u64, |sum, family| sum.saturating_add(family.size));
+    let is_matrix = |node: &ShapeNode| outline(&node.dimensions) == [points, points];
+    // A weight of that shape has gradients of it.
+    if bases.iter().any(|base| node_of(program, base).is_some_and(is_matrix)) {
+        return false;
+    }
+    let of_pairs = families.list.iter().filter(|family| program.buffer_node(family.root).is_some_and(is_matrix));
+    let of_pairs = of_pairs.fold(0u64, |sum, family| sum.saturating_add(family.size));
+    of_pairs as f64 >= all as f64 * PAIRS && of_pairs > 0
 }
 
 /// Whether a program trains: it has optimizer state.
@@ -231,6 +254,25 @@ fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> Ha
     divided
 }
 
+/// Per-device sizes of sharded argument dimensions that are too small to indicate anything alone, each with the large
+/// dimensions of its argument.
+fn divided_among(program: &Program, bases: &[Base], data: &[DataArgument]) -> Vec<(i64, Vec<i64>)> {
+    let data: HashSet<u32> = data.iter().map(|d| d.base).collect();
+    let mut found = BTreeSet::new();
+    for (base, row) in bases.iter().zip(0u32..) {
+        let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
+        let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
+        let Some(sharding) = sharding.filter(|sharding| sharding.parts() > 1 && !data.contains(&row)) else { continue };
+        let large: Vec<i64> = node.dimensions.iter().copied().filter(|&d| d >= LEAST_DIVIDED).collect();
+        for (&size, &parts) in node.dimensions.iter().zip(&sharding.tiles) {
+            if parts > 1 && size > 1 && size < LEAST_DIVIDED && !large.is_empty() {
+                found.insert((size, large.clone()));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
 /// Smaller per-device sizes are too common to indicate anything.
 const LEAST_DIVIDED: i64 = 1024;
 
@@ -248,6 +290,8 @@ pub struct GlobalBatch {
     weights: HashSet<Vec<i64>>,
     /// Per-device sizes of sharded argument dimensions: signs that a buffer is sharded some other way.
     divided: HashSet<i64>,
+    /// Smaller ones, each with the large dimensions of its argument: together they are signs too, as of experts.
+    divided_among: Vec<(i64, Vec<i64>)>,
     batch: i64,
 }
 
@@ -274,6 +318,7 @@ impl GlobalBatch {
             weight_sizes,
             weights: weights(program, bases, data),
             divided: divided_sizes(program, bases, data),
+            divided_among: divided_among(program, bases, data),
             batch,
         })
     }
@@ -292,6 +337,19 @@ impl GlobalBatch {
         if node.dimensions.iter().any(|d| self.divided.contains(d)) {
             return None;
         }
+        self.dimension_of(node).filter(|&at| !self.is_divided_besides(node, at))
+    }
+
+    /// Whether a buffer is sharded along another dimension, as a weight of its dimensions is.
+    fn is_divided_besides(&self, node: &ShapeNode, at: usize) -> bool {
+        let others = || node.dimensions.iter().enumerate().filter(|&(place, _)| place != at).map(|row| *row.1);
+        self.divided_among
+            .iter()
+            .any(|(size, large)| others().any(|d| d == *size) && others().any(|d| large.contains(&d)))
+    }
+
+    /// Index of the dimension with the size of the global batch.
+    fn dimension_of(&self, node: &ShapeNode) -> Option<usize> {
         let whole = self.batch.saturating_mul(self.parts);
         let exact = node.dimensions.iter().position(|&d| d == whole && !self.local.contains(&d));
         exact.or_else(|| {
@@ -324,11 +382,14 @@ mod tests {
             weight_sizes: [512, 8192].into(),
             weights: [vec![16, 512]].into(),
             divided: [32016].into(),
+            divided_among: vec![(3, vec![6144])],
             batch: 4,
         };
         let dimension = |dims: &[i64]| batch.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
         assert_eq!(dimension(&[16, 512, 64]), Some(0));
         assert_eq!(dimension(&[16, 512, 32016]), None);
+        assert_eq!(dimension(&[3, 16, 512, 6144]), None);
+        assert_eq!(dimension(&[16, 3, 64]), Some(0));
         assert_eq!(dimension(&[4, 16, 512, 512]), None);
         assert_eq!(dimension(&[16, 512]), None);
         assert_eq!(dimension(&[8192, 512]), None);

@@ -13,7 +13,7 @@ use crate::analysis::map::TimeAxis;
 use crate::analysis::names::scope;
 use crate::analysis::span_index::SpanIndex;
 use crate::analysis::{ProgramAnalysis, Scene, packing};
-use crate::model::{BufferId, Bytes, Program};
+use crate::model::{BufferId, Bytes, Program, UnitSystem};
 
 /// Buffers live at the peak with the same name, repeated layers folded into one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,11 +205,11 @@ impl WhatIfResult {
 
     /// Plain text for the clipboard.
     #[must_use]
-    pub fn text(&self, name: &str) -> String {
+    pub fn text(&self, name: &str, units: UnitSystem) -> String {
         use std::fmt::Write as _;
         let mut out = String::new();
         let edits: Vec<String> = self.after.edits.iter().map(|edit| format!("--edit '{edit}'")).collect();
-        let _ = writeln!(out, "{name}: {}", self.after.sentence(self.memory.capacity));
+        let _ = writeln!(out, "{name}: {}", self.after.sentence(self.memory.capacity, units));
         if self.after.undecided.is_some() {
             return out;
         }
@@ -218,7 +218,8 @@ impl WhatIfResult {
             ("allocated", Bytes(self.memory.allocated), self.allocated()),
             ("always live", self.before.base, self.after.base),
         ] {
-            let _ = writeln!(out, "  {label}: {} -> {} ({})", before.short(), after.short(), after.exact());
+            let (before, short) = (units.short(before), units.short(after));
+            let _ = writeln!(out, "  {label}: {before} -> {short} ({})", after.exact());
         }
         if let Some(band) = &self.after.band {
             let _ = writeln!(out, "  prediction: {band}");

@@ -170,8 +170,8 @@ impl Found {
 
     /// What to change in the worst program, if it does not fit: the plan, or else the first finding with its advice.
     pub fn what_to_change(&self) -> Option<String> {
-        self.programs.first().filter(|program| program.over() > Bytes::ZERO)?;
-        let worst = self.worst.as_ref()?;
+        let is_over = self.programs.first().is_some_and(|program| program.over() > Bytes::ZERO);
+        let worst = self.worst.as_ref().filter(|_| is_over || self.failed_request().is_some())?;
         let advice = advise_against(worst, &ProfileAnalysis::new(worst), None);
         let words = match (advice.plans.first(), advice.findings.first()) {
             (Some(plan), _) => format!("plan: {}", plan.in_words()),

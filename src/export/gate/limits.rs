@@ -111,6 +111,13 @@ impl Gate {
             self.program(file, scene, earlier, limits);
             name = &scene.program.name;
         }
+        if name.is_empty() && !side.analysis.caching.is_empty() {
+            self.devices(file, side, before, limits);
+            if let Some(worst) = limits.no_new {
+                self.add(file, "", "no-new", no_new(side, before, worst));
+            }
+            return true;
+        }
         if name.is_empty() {
             if let Some(failure) = failure {
                 self.add(file, "", "fits", (Outcome::Failed, failure.message.clone()));
@@ -140,13 +147,13 @@ impl Gate {
         }
     }
 
-    fn add(&mut self, file: &str, program: &str, limit: &'static str, (outcome, words): (Outcome, String)) {
+    pub(super) fn add(&mut self, file: &str, program: &str, limit: &'static str, (outcome, words): (Outcome, String)) {
         let (file, program) = (file.to_owned(), program.to_owned());
         self.checks.push(Check { file, program, limit, outcome, words });
     }
 }
 
-fn outcome(is_kept: bool) -> Outcome {
+pub(super) fn outcome(is_kept: bool) -> Outcome {
     if is_kept { Outcome::Passed } else { Outcome::Failed }
 }
 
@@ -225,7 +232,7 @@ const fn at_least(severity: Severity) -> &'static str {
     }
 }
 
-fn share_text(share: f64) -> String {
+pub(super) fn share_text(share: f64) -> String {
     let text = format!("{:.2}", share * 100.0);
     format!("{}\u{2009}%", text.trim_end_matches('0').trim_end_matches('.'))
 }

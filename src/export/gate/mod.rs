@@ -1,5 +1,6 @@
 //! Limits that a build holds its programs to: one short line each, and the forms that CI systems show.
 
+mod caching;
 mod junit;
 mod limits;
 mod sarif;

@@ -146,7 +146,12 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
             hosts: device.topology.map(|topology| topology.hosts),
         },
         programs,
-        runtime: analysis.runtime.iter().map(|allocator| runtime::allocator(allocator, options.rows())).collect(),
+        runtime: profile
+            .runtime
+            .iter()
+            .zip(&analysis.runtime)
+            .map(|(trace, allocator)| runtime::allocator(trace, allocator, options.rows()))
+            .collect(),
         caching_allocators: profile
             .caching
             .iter()

@@ -18,6 +18,7 @@ pub struct Requested {
     spaces: BTreeSet<String>,
     is_space_found: bool,
     last_step: Option<u32>,
+    instructions: BTreeSet<String>,
 }
 
 impl Requested {
@@ -38,6 +39,8 @@ impl Requested {
     /// Notes what stands in the report of a program.
     pub fn shown(&mut self, program: &ProgramReport) {
         self.is_space_found |= !program.spaces.is_empty();
+        let found = program.instructions.iter().filter(|instruction| instruction.text.is_some());
+        self.instructions.extend(found.map(|instruction| instruction.name.clone()));
     }
 
     /// What was asked for and is nowhere, in sentences.
@@ -51,6 +54,8 @@ impl Requested {
             unmet.push(format!("no memory space '{name}'; {}", there_are(&self.spaces)));
             return unmet;
         }
+        let unknown = options.instructions.iter().filter(|&name| !self.instructions.contains(name));
+        unmet.extend(unknown.map(|name| format!("no instruction '{name}'")));
         let Some(last) = self.last_step else { return unmet };
         let first = options.range.map(|range| range.0);
         let asked = [options.step, first].into_iter().flatten().find(|&step| step > last);

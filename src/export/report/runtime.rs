@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::analysis::live_set::{Group, LiveAnalysis, bins, smallest};
 use crate::analysis::runtime::AllocatorAnalysis;
-use crate::model::{Bin, Clock, LiveAllocation, LiveSet};
+use crate::analysis::runtime_breakdown::{BreakdownRow, breakdown};
+use crate::model::{AllocatorTrace, Bin, Bytes, Clock, LiveAllocation, LiveSet};
 
 /// An allocator's history (`ALLOCATOR`).
 #[derive(Debug, Serialize)]
@@ -36,6 +37,27 @@ pub struct AllocatorReport {
     pub at_peak_count: usize,
     /// Allocations of earlier steps live at the peak; XProf merges them with those before the trace.
     pub older_at_peak: Vec<AllocationReport>,
+    /// What was in use at the peak, most bytes first, with its origin: the rows of the window, which add up to the peak.
+    pub in_use_at_peak: Vec<InUseReport>,
+    /// Length of `in_use_at_peak` before `--top` cut it.
+    pub in_use_at_peak_count: usize,
+}
+
+/// Equal allocations in use at the peak.
+#[derive(Debug, Serialize)]
+pub struct InUseReport {
+    /// Name in the window's table.
+    pub name: String,
+    /// When they were made: `this step`, `an earlier step`, `before the trace`, `older`, `stack`.
+    pub origin: &'static str,
+    /// Bytes of all of them.
+    pub total_bytes: u64,
+    /// Number of allocations.
+    pub count: i64,
+    /// Region type.
+    pub region: String,
+    /// Element type and shape; empty if the type is unknown.
+    pub shape: String,
 }
 
 /// Equal allocations.
@@ -154,7 +176,8 @@ pub struct BinReport {
 }
 
 /// Describes an allocator's history.
-pub fn allocator(analysis: &AllocatorAnalysis, top: usize) -> AllocatorReport {
+pub fn allocator(trace: &AllocatorTrace, analysis: &AllocatorAnalysis, top: usize) -> AllocatorReport {
+    let in_use = breakdown(trace, analysis);
     let rows = |rows: &[LiveAllocation]| rows.iter().take(top).map(row).collect();
     AllocatorReport {
         name: analysis.name.clone(),
@@ -170,6 +193,22 @@ pub fn allocator(analysis: &AllocatorAnalysis, top: usize) -> AllocatorReport {
         at_peak: rows(&analysis.at_peak),
         at_peak_count: analysis.at_peak.len(),
         older_at_peak: rows(&analysis.older_at_peak),
+        in_use_at_peak: in_use.iter().take(top).map(in_use_row).collect(),
+        in_use_at_peak_count: in_use.len(),
+    }
+}
+
+fn in_use_row(row: &BreakdownRow) -> InUseReport {
+    let allocation = &row.allocation;
+    // XProf writes this if the type is unknown.
+    let kind = Some(allocation.data_type.as_str()).filter(|kind| *kind != "INVALID");
+    InUseReport {
+        name: row.name().to_owned(),
+        origin: row.origin.name(),
+        total_bytes: Bytes::from_wire(row.total()).0,
+        count: allocation.count,
+        region: allocation.region.clone(),
+        shape: kind.map(|kind| format!("{kind}{}", allocation.shape)).unwrap_or_default(),
     }
 }
 

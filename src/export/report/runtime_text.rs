@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::runtime::{AllocationReport, AllocatorReport, SnapshotReport};
+use super::runtime::{AllocatorReport, SnapshotReport};
 use crate::model::{Bytes, percent, thousands};
 
 fn short(bytes: u64) -> String {
@@ -36,7 +36,7 @@ pub fn write_allocator(out: &mut String, report: &AllocatorReport) {
         line(out, "capacity", bytes);
     }
     if let Some(bytes) = report.lifetime_peak_bytes {
-        line(out, "peak before and since", bytes);
+        line(out, "peak of its life", bytes);
     }
     if report.before_trace_bytes > 0 {
         line(out, "allocated before trace", report.before_trace_bytes);
@@ -57,28 +57,16 @@ pub fn write_allocator(out: &mut String, report: &AllocatorReport) {
             short(bytes)
         );
     }
-    write_rows(out, "alive at the peak", &report.at_peak, report.at_peak_count);
-    if !report.older_at_peak.is_empty() {
-        write_rows(out, "of earlier steps", &report.older_at_peak, report.older_at_peak.len());
-    }
-}
-
-fn write_rows(out: &mut String, title: &str, rows: &[AllocationReport], count: usize) {
-    if rows.is_empty() {
+    if report.in_use_at_peak.is_empty() {
         return;
     }
-    let _ = writeln!(out, "    {title}, {} of {count}:", rows.len());
-    for row in rows {
+    let _ =
+        writeln!(out, "    in use at the peak, {} of {}:", report.in_use_at_peak.len(), report.in_use_at_peak_count);
+    for row in &report.in_use_at_peak {
         let times = if row.count > 1 { format!(" ×{}", row.count) } else { String::new() };
-        let _ = writeln!(
-            out,
-            "      {:>10}{times}  {}  {}  {}",
-            short(u64::try_from(row.bytes).unwrap_or(0)),
-            row.op_name,
-            // XProf writes this if the type is unknown.
-            if row.dtype == "INVALID" { String::new() } else { format!("{}{}", row.dtype, row.shape) },
-            row.region
-        );
+        let details = [row.shape.as_str(), row.region.as_str(), row.origin];
+        let details: Vec<&str> = details.into_iter().filter(|words| !words.is_empty()).collect();
+        let _ = writeln!(out, "      {:>10}{times}  {}  {}", short(row.total_bytes), row.name, details.join("  "));
     }
 }
 

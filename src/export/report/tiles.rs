@@ -136,7 +136,7 @@ pub fn headline(tiles: &TilesReport) -> String {
     let (Some(tile), Some(bytes)) = (tiles.max_tile, tiles.max_tile_bytes) else {
         return "Memory per tile is unknown".to_owned();
     };
-    let bytes = Bytes(bytes).short();
+    let (tile, bytes) = (thousands(tile.into()), Bytes(bytes).short());
     let Some(limit) = tiles.bytes_per_tile.map(|limit| UnitSystem::Binary.capacity(Bytes(limit))) else {
         return format!("The fullest tile is {tile} with {bytes}");
     };
@@ -226,7 +226,8 @@ pub fn write_text(out: &mut String, tiles: &TilesReport) {
     for worst in &tiles.worst_tiles {
         let over = tiles.bytes_per_tile.filter(|&limit| worst.bytes > limit);
         let over = over.map(|limit| format!("  {} too much", Bytes(worst.bytes - limit).short())).unwrap_or_default();
-        let _ = writeln!(out, "    {:>6} on IPU {:<3} {:>10}{over}", worst.tile, worst.ipu, Bytes(worst.bytes).short());
+        let (tile, bytes) = (thousands(worst.tile.into()), Bytes(worst.bytes).short());
+        let _ = writeln!(out, "    {tile:>6} on IPU {:<3} {bytes:>10}{over}", worst.ipu);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::advisor::chips;
 use crate::analysis::packing::Packer;
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::analysis::{Scene, SpaceAnalysis};
-use crate::model::{Bytes, MemorySpace};
+use crate::model::{Bytes, MemorySpace, UnitSystem};
 
 /// How closely the compiler's own packing is reproduced.
 #[derive(Debug, Serialize)]
@@ -136,7 +136,7 @@ fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> Outcome {
         base_bytes: outcome.base,
         fits: outcome.fits,
         packer: outcome.packer.name(),
-        summary: outcome.sentence(scene.memory().capacity),
+        summary: outcome.sentence(scene.memory().capacity, UnitSystem::Binary),
         band: outcome.band,
         peak_range_bytes: outcome.peak_range,
         allocated_range_bytes: outcome.allocated_range,

@@ -211,8 +211,13 @@ impl YAxis {
 /// Draws tick labels left of a window; the uppermost does not extend above the plot.
 pub(super) fn write_left(ui: &Ui, theme: &Theme, window: &Window, ticks: &[Tick]) {
     let (rect, half) = (window.rect, size::SMALL / 2.0);
+    let mut last: Option<f32> = None;
     for tick in ticks {
         let y = window.y_of(tick.value).max(rect.top() + half);
+        if last.is_some_and(|last| (last - y).abs() < APART - 2.0) {
+            continue;
+        }
+        last = Some(y);
         let at = Pos2::new(rect.left() - 8.0, y);
         ui.painter().text(at, Align2::RIGHT_CENTER, &tick.words, Weight::Regular.at(size::SMALL), theme.text3);
     }

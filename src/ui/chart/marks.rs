@@ -119,6 +119,10 @@ pub(super) fn peaks(painter: &Painter, theme: &Theme, window: &Window, peaks: &[
         }
         let weight = if peak.is_before { Weight::Medium } else { Weight::SemiBold };
         let galley = painter.layout_no_wrap(peak.words.clone(), weight.at(size::SMALL), color);
+        // In a plot smaller than the words, the sign alone.
+        if galley.size().x > rect.width() || galley.size().y > rect.height() {
+            continue;
+        }
         let place = beside(tip, galley.size(), rect, &taken);
         painter.rect_filled(place.expand2(Vec2::new(3.0, 0.0)), 2.0, theme.panel.gamma_multiply(0.85));
         painter.galley(place.min, galley, color);
@@ -152,12 +156,11 @@ pub(super) fn limit_line(window: &Window, limit: u64) -> Option<f32> {
     (window.y.lo <= value && value <= window.y.hi).then(|| window.y_of(value).round())
 }
 
-/// Draws the limit line and its label in a band that is not a chart.
-pub fn limit(ui: &Ui, theme: &Theme, window: &Window, limit: Option<u64>, units: UnitSystem) {
+/// Draws the limit line and its label in a band that is not a chart; returns the rectangle of its flag, if it has one.
+#[expect(clippy::must_use_candidate, reason = "most callers only need the painting")]
+pub fn limit(ui: &Ui, theme: &Theme, window: &Window, limit: Option<u64>, units: UnitSystem) -> Option<Rect> {
     paint_limit(ui.painter(), theme, window, limit, 2.0);
-    if let Some(limit) = limit {
-        limit_words(ui, theme, window, (limit, units), &[]);
-    }
+    limit.and_then(|limit| limit_words(ui, theme, window, (limit, units), &[]))
 }
 
 /// Draws the limit line if it is visible; `width` is in points.

@@ -197,7 +197,10 @@ pub fn choice(ui: &mut Ui, name: &str, words: &[&str], chosen: usize, room: f32,
         return segmented(ui, words, chosen, theme);
     }
     let now = words.get(chosen).copied().unwrap_or_default();
-    let response = button(ui, &format!("{name}: {now}"), "\u{25be}", theme);
+    // Where there is hardly any room, the choice without its name.
+    let named = format!("{name}: {now}");
+    let shown = if width_of(&named.as_str()) + 40.0 > room { now } else { &named };
+    let response = button(ui, shown, "\u{25be}", theme);
     response.widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, format!("{name}: {now}")));
     let mut clicked = None;
     Popup::menu(&response).show(|ui| {

@@ -58,12 +58,15 @@ impl<'a> Cut<'a> {
                 return Self { words, color, galley, is_truncated: true };
             }
         }
-        if !whole.elided || !is_path(words) {
-            let is_truncated = whole.elided;
-            return Self { words, color, galley: whole, is_truncated };
+        if !whole.elided {
+            return Self { words, color, galley: whole, is_truncated: false };
         }
-        let fitting = shorter(words).map(|words| lay(&words)).find(|galley| !galley.elided);
-        Self { words, color, galley: fitting.unwrap_or(whole), is_truncated: true }
+        let fitting = is_path(words).then(|| shorter(words).map(|words| lay(&words)).find(|galley| !galley.elided));
+        let galley = fitting.flatten().unwrap_or_else(|| match before_number(words, kept_of(&whole)) {
+            Some(begin) => lay(&format!("{}\u{2026}", &words[..begin])),
+            None => whole,
+        });
+        Self { words, color, galley, is_truncated: true }
     }
 
     /// Size in points.
@@ -128,6 +131,40 @@ fn named(words: &str) -> Option<(&str, &str)> {
     let (lead, name) = words.split_once(": ")?;
     let is_name = !name.split(", ").next().unwrap_or_default().contains(' ');
     (lead.contains(' ') && is_name).then_some((lead, name))
+}
+
+/// Number of characters of its text that a truncated line shows.
+fn kept_of(galley: &Galley) -> usize {
+    galley.rows.iter().map(|row| row.glyphs.len()).sum::<usize>().saturating_sub(1)
+}
+
+/// Units that a number needs to mean anything.
+const UNITS: [&str; 10] = ["B", "KiB", "MiB", "GiB", "TiB", "kB", "MB", "GB", "TB", "%"];
+
+/// Where a number begins that a text truncated after `kept` characters would show in part or without its unit: in bytes.
+fn before_number(words: &str, kept: usize) -> Option<usize> {
+    let end = words.char_indices().nth(kept).map_or(words.len(), |(at, _)| at);
+    let mut number: Option<usize> = None;
+    let mut at = 0;
+    for token in words.split_inclusive(char::is_whitespace) {
+        let bare = token.trim_end().trim_end_matches([',', ';', '.', ':', ')', ']']);
+        let last = at + bare.len();
+        let begin = number.take();
+        if begin.is_some_and(|begin| begin < end) && UNITS.contains(&bare) && end < last {
+            return begin;
+        }
+        let digits = bare.trim_start_matches(['(', '[', '+', '\u{2212}', '\u{d7}']);
+        let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
+            && digits.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '%' | '/'));
+        if is_number {
+            if at < end && end < last {
+                return Some(at);
+            }
+            number = Some(at);
+        }
+        at += token.len();
+    }
+    None
 }
 
 /// Whether a text is a path of scopes or folders rather than a sentence; a count may stand behind it.
@@ -279,6 +316,18 @@ mod tests {
         assert_eq!(named(label), Some(("saved by the scan for 32 layers", "mlp/wi_1, [4,4096,14336]")));
         assert_eq!(named("Attention scores take 24.5 GiB: block by block 23.1 GiB less"), None, "a sentence");
         assert_eq!(named("embed: dot_general"), None, "short before the colon");
+    }
+
+    #[test]
+    fn a_number_is_shown_whole_or_not_at_all() {
+        let words = "peak 25.9 GiB of 15.75 GiB, 98.0\u{2009}% used";
+        let shown = |kept: usize| before_number(words, kept).map_or(kept, |at| words[..at].chars().count());
+        assert_eq!((shown(3), shown(5), shown(13)), (3, 5, 13), "between numbers");
+        assert_eq!((shown(6), shown(8), shown(9), shown(10), shown(12)), (5, 5, 5, 5, 5), "in 25.9 GiB");
+        assert_eq!((shown(18), shown(25), shown(26), shown(27)), (17, 17, 26, 27), "in 15.75 GiB");
+        assert_eq!((shown(30), shown(32), shown(33), shown(34)), (28, 28, 28, 34), "in 98.0 %");
+        assert_eq!(before_number("fusion.123", 8), None, "a name is no number");
+        assert_eq!(before_number("1.08 GiB", 5), Some(0));
     }
 
     #[test]

@@ -31,12 +31,15 @@ pub struct HeatLegend<'a> {
 impl HeatLegend<'_> {
     /// Draws the legend in `rect`.
     pub fn show(&self, ui: &Ui, theme: &Theme, rect: Rect) {
+        let painter = ui.painter();
+        let small = Weight::Regular.at(size::SMALL);
+        let wide = |words: &String| painter.layout_no_wrap(words.clone(), small.clone(), theme.text2).size().x;
+        let beside = self.lines.iter().map(|(words, _)| wide(words)).fold(0.0, f32::max) + 24.0;
         let scale = Rect::from_min_max(
             Pos2::new(rect.left(), rect.top() + 34.0),
-            Pos2::new(rect.right() - 190.0, rect.top() + 46.0),
+            Pos2::new((rect.right() - beside).max(rect.left()), rect.top() + 46.0),
         );
         let at = |share: f32| scale.left() + share * scale.width();
-        let painter = ui.painter();
         for i in 0..96 {
             let (from, to) = (i as f32 / 96.0, (i + 1) as f32 / 96.0);
             let part = Rect::from_min_max(
@@ -61,7 +64,6 @@ impl HeatLegend<'_> {
             );
             painter.rect_filled(bar, 0.0, if over { theme.over } else { theme.text2 });
         }
-        let small = Weight::Regular.at(size::SMALL);
         let below = |place: f32| Pos2::new(place, scale.bottom() + 2.0);
         let mut taken = None;
         if let Some((share, words)) = &self.limit {
@@ -71,12 +73,18 @@ impl HeatLegend<'_> {
             let font = Weight::SemiBold.at(size::SMALL);
             taken = Some(painter.text(below(place), align, words, font, theme.danger).expand(6.0));
         }
+        let mut free = f32::NEG_INFINITY;
         for (share, words) in &self.ticks {
-            let align = if *share <= 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
             let galley = painter.layout_no_wrap(words.clone(), small.clone(), theme.text2);
+            let align = match (*share <= 0.0, at(*share) + galley.size().x / 2.0 > scale.right()) {
+                (true, _) => Align2::LEFT_TOP,
+                (false, true) => Align2::RIGHT_TOP,
+                (false, false) => Align2::CENTER_TOP,
+            };
             let place = align.anchor_size(below(at(*share)), galley.size());
-            // The limit's label has the room.
-            if taken.is_none_or(|taken| !taken.intersects(place)) {
+            // The limit's label has the room, and then the number before.
+            if taken.is_none_or(|taken| !taken.intersects(place)) && place.left() > free {
+                free = place.right() + 4.0;
                 painter.galley(place.min, galley, theme.text2);
             }
         }

@@ -25,7 +25,9 @@ impl App {
             ui.add_space(16.0);
             let (sign, _) = ui.allocate_exact_size(Vec2::splat(18.0), Sense::hover());
             controls::paint_sign(ui.painter(), sign, theme);
-            ui.label(text("Highwater", size::LEAD, Weight::SemiBold, theme.text));
+            if ui.available_width() > WITH_NAME {
+                ui.label(text("Highwater", size::LEAD, Weight::SemiBold, theme.text));
+            }
             ui.add_space(12.0);
             let history = self.files.current().map(|open| open.shared.can_go());
             if let Some((back, forward)) = history {
@@ -158,7 +160,7 @@ impl App {
         let Some(current) = self.files.entries.get(index) else { return };
         let list = self.files.groups.iter().find(|group| Some(group.id) == current.group);
         let value = list.map_or_else(|| self.name_of(current), |list| self.listed_name(&list.name));
-        let response = picker(ui, theme, "File", &value, 180.0);
+        let response = picker(ui, theme, "File", &value, PickerForm { is_named: true, width: 180.0 });
         let mut chosen = None;
         Popup::menu(&response).show(|ui| {
             ui.set_min_width(320.0);
@@ -184,6 +186,7 @@ impl App {
         }
         let units = self.options.units;
         let mut field = std::mem::take(&mut self.capacity_field);
+        let room = ui.available_width() - RESERVED - if self.options.names_hidden { HIDDEN } else { 0.0 };
         if let Some(open) = self.files.current_mut() {
             let document = open.document.clone();
             let shared = &mut open.shared;
@@ -193,10 +196,18 @@ impl App {
                 let limit = tiles.target.bytes_per_tile.map(|bytes| units.capacity(Bytes(bytes)));
                 let limit = limit.map_or_else(String::new, |limit| format!("   {limit} per tile"));
                 let words = format!("{name}   {} tiles{limit}", thousands(tiles.tile_count() as u64));
-                ui.label(text(words, size::BODY, Weight::Medium, theme.text));
+                controls::cut_label(ui, &words, Weight::Medium.at(size::BODY), theme.text, room);
             }
+            let space = document.program(shared.program).and_then(|(_, analysis)| analysis.space(shared.color));
+            let memory = space.map(|space| {
+                let capacity = shared.capacity.get(&shared.color).or(space.capacity.as_ref());
+                capacity.map_or_else(|| space.name.clone(), |c| format!("{}  {}", space.name, units.capacity(c.bytes)))
+            });
+            let shown = programs.get(shared.program).map(|program| ("Program", program.name.as_str()));
+            let shown: Vec<(&str, &str)> = shown.into_iter().chain(memory.as_deref().map(|m| ("Memory", m))).collect();
+            let form = PickerForm::fitting(ui, &shown, room);
             if let Some(current) = programs.get(shared.program) {
-                let response = picker(ui, theme, "Program", &current.name, 220.0);
+                let response = picker(ui, theme, "Program", &current.name, form);
                 Popup::menu(&response).show(|ui| {
                     ui.set_min_width(320.0);
                     egui::ScrollArea::vertical().max_height(480.0).show(ui, |ui| {
@@ -214,12 +225,9 @@ impl App {
                 });
             }
             if let Some((_, analysis)) = document.program(shared.program)
-                && let Some(space) = analysis.space(shared.color)
+                && let Some(value) = memory
             {
-                let capacity = shared.capacity.get(&shared.color).or(space.capacity.as_ref());
-                let value = capacity
-                    .map_or_else(|| space.name.clone(), |c| format!("{}  {}", space.name, units.capacity(c.bytes)));
-                let response = picker(ui, theme, "Memory", &value, 220.0);
+                let response = picker(ui, theme, "Memory", &value, form);
                 let kind = document.profile.device.kind;
                 Popup::menu(&response).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
                     ui.set_min_width(320.0);
@@ -266,11 +274,48 @@ fn arrow_button(ui: &mut Ui, theme: &Theme, words: &str, arrow: &str, enabled: b
     response
 }
 
+/// Width of the bar from which the name of the program is in it.
+const WITH_NAME: f32 = 640.0;
+/// Room for the menus at the right end of the bar, and for the sign of hidden names.
+const RESERVED: f32 = 184.0;
+const HIDDEN: f32 = 120.0;
+/// What a button that opens a list takes beside its words, and the longest of these.
+const PICKER: f32 = 42.0;
+const LONGEST: f32 = 220.0;
+
+/// How buttons that show a choice are written.
+#[derive(Clone, Copy)]
+struct PickerForm {
+    /// Whether what is chosen has its name before it.
+    is_named: bool,
+    /// Width of the words of the choice.
+    width: f32,
+}
+
+impl PickerForm {
+    /// The form in which all of some buttons, by name and choice, have room.
+    fn fitting(ui: &Ui, shown: &[(&str, &str)], room: f32) -> Self {
+        let wide = |words: &str, font: egui::FontId| {
+            ui.painter().layout_no_wrap(words.to_owned(), font, egui::Color32::PLACEHOLDER).size().x
+        };
+        let gap = ui.spacing().item_spacing.x;
+        let (name, value) = (Weight::Regular.at(size::SMALL), Weight::Medium.at(size::BODY));
+        let values = shown.iter().map(|(_, words)| wide(words, value.clone()).min(LONGEST) + PICKER + gap).sum::<f32>();
+        let names = shown.iter().map(|(words, _)| wide(words, name.clone())).sum::<f32>();
+        if values + names <= room {
+            return Self { is_named: true, width: LONGEST };
+        }
+        let width = if values <= room { LONGEST } else { room / shown.len().max(1) as f32 - PICKER - gap };
+        Self { is_named: false, width }
+    }
+}
+
 /// A button that shows the current choice and opens a menu.
-fn picker(ui: &mut Ui, theme: &Theme, name: &str, value: &str, width: f32) -> Response {
-    let label = ui.painter().layout_no_wrap(name.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
-    let shown = Cut::new(ui.painter(), value, Weight::Medium.at(size::BODY), theme.text, width);
-    let size = Vec2::new(label.size().x + shown.size().x + 42.0, 28.0);
+fn picker(ui: &mut Ui, theme: &Theme, name: &str, value: &str, form: PickerForm) -> Response {
+    let label = if form.is_named { name } else { "" };
+    let label = ui.painter().layout_no_wrap(label.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
+    let shown = Cut::new(ui.painter(), value, Weight::Medium.at(size::BODY), theme.text, form.width);
+    let size = Vec2::new(label.size().x + shown.size().x + PICKER, 28.0);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     let fill = if response.hovered() { theme.hover } else { theme.canvas };
     ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(theme.outline, theme.line2), StrokeKind::Inside);

@@ -99,7 +99,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.label(text("The plan", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(2.0);
         let color = if plan.fits { theme.ok } else { theme.danger };
-        let words = format!("{}.", plan.in_words());
+        let words = format!("{}.", context.said(&plan.in_words()));
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, color)).wrap());
         ui.add_space(4.0);
         if link(ui, "Show it in What if", theme).clicked() {

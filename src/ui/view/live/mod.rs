@@ -26,6 +26,9 @@ pub const VIEW: View = View {
     ..View::new("live", "Live arrays", show).with_digit(5)
 };
 
+/// Width of the field that searches, where there is room.
+const SEARCH: f32 = 220.0;
+
 const KEYS: &[KeyHelp] = &[
     ("click, Backspace", "Live arrays: zoom into a frame, out by one frame"),
     ("Ctrl F", "Live arrays: search functions and files"),
@@ -198,9 +201,9 @@ fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State) {
         }
         let edit = egui::TextEdit::singleline(&mut state.search)
             .hint_text("Search functions and files")
-            .desired_width(220.0)
+            .desired_width(SEARCH.min(ui.available_width()))
             .font(Weight::Mono.at(size::SMALL));
-        let response = ui.add_sized(Vec2::new(220.0, space::CONTROL), edit);
+        let response = ui.add_sized(Vec2::new(SEARCH.min(ui.available_width()), space::CONTROL), edit);
         response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Search functions and files"));
         if std::mem::take(&mut state.focus) {
             response.request_focus();

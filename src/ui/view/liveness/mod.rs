@@ -10,7 +10,7 @@ use crate::model::{Bytes, NO_ROW, TileMemory, TileProgram};
 use crate::ui::chart::{self, Span};
 use crate::ui::part::{Find, KeyHelp, View, ViewContext, tile_card};
 use crate::ui::session::{Document, Locals, Shared};
-use crate::ui::widget::controls::{self, legend};
+use crate::ui::widget::controls::{self, cut_label, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::TableState;
@@ -146,14 +146,16 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
         ui.add_space(8.0);
         let name = memory.step_name(peak.step as usize);
         let words = format!("step {} of {}  {name}", peak.step, state.bytes.len());
-        ui.label(text(words, size::LEAD, Weight::Medium, theme.text));
+        let room = ui.available_width();
+        cut_label(ui, &words, Weight::Medium.at(size::LEAD), theme.text, room);
     });
     let note = match (memory.liveness.names_are_guessed, tiles.always_live.is_some()) {
         (true, _) => "Step names are a guess: steps are matched to programs by order. Steps of one replica.",
         (false, true) => "Bytes over all tiles of one replica.",
         (false, false) => "Always-live bytes are not known, so the curve starts at 0.",
     };
-    ui.label(text(note, size::SMALL, Weight::Regular, theme.text3));
+    let room = ui.available_width();
+    cut_label(ui, note, Weight::Regular.at(size::SMALL), theme.text3, room);
     ui.horizontal(|ui| {
         if tiles.always_live.is_some() && legend(ui, ALWAYS, "Always live", theme).clicked() {
             state.without_always = !state.without_always;

@@ -7,6 +7,7 @@ use crate::analysis::tiles::TileAnalysis;
 use crate::model::{Bytes, TileMemory, percent, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::part::menu::{self, Thing};
+use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table};
 use crate::ui::widget::theme::size;
@@ -97,7 +98,9 @@ pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     let liveness = &memory.liveness;
     ui.horizontal(|ui| {
         ui.label(text("Program tree", size::BODY, Weight::SemiBold, theme.text));
-        ui.label(text("the most bytes live at one step below each node", size::SMALL, Weight::Regular, theme.text3));
+        let room = ui.available_width();
+        let words = "the most bytes live at one step below each node";
+        cut_label(ui, words, Weight::Regular.at(size::SMALL), theme.text3, room);
     });
     let mut shown: Vec<u32> = Vec::new();
     let mut node = 0usize;

@@ -326,7 +326,7 @@ fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, findings: &[Finding]) {
         ui.horizontal(|ui| {
             let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 18.0), Sense::hover());
             ui.painter().rect_filled(bar, 0.0, color);
-            ui.label(text(finding.title.replace('`', ""), size::BODY, Weight::SemiBold, theme.text));
+            ui.label(text(context.said(&finding.title), size::BODY, Weight::SemiBold, theme.text));
             let severity = if finding.is_guess {
                 format!("{}, a guess", finding.severity.name())
             } else {
@@ -340,7 +340,7 @@ fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, findings: &[Finding]) {
         });
         ui.indent(("finding", finding.rule), |ui| {
             ui.add(
-                egui::Label::new(text(finding.why.replace('`', ""), size::SMALL, Weight::Regular, theme.text2)).wrap(),
+                egui::Label::new(text(context.said(&finding.why), size::SMALL, Weight::Regular, theme.text2)).wrap(),
             );
             for advice in &finding.advice {
                 let words = format!("\u{2022}  {}", advice.replace('`', ""));

@@ -8,7 +8,7 @@ use crate::analysis::padding::in_words;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, factor, percent, thousands};
 use crate::ui::part::{ViewContext, colors};
-use crate::ui::widget::controls::{hairline, paint_cut};
+use crate::ui::widget::controls::{cut_label, hairline, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Slot, size, space};
@@ -32,6 +32,13 @@ fn best_of<'a>(group: &ShapeGroup, forms: &'a [Form]) -> Option<&'a Form> {
 const DRAWN: f32 = 230.0;
 const WIDE: f32 = 760.0;
 
+/// Room for the peak that an alternative leads to.
+const TO: f32 = 84.0;
+/// Least room for the layout beside a shape.
+const LAYOUT: f32 = 60.0;
+/// Least width of a number with its words.
+const READOUT: f32 = 96.0;
+
 /// Draws the card in Details.
 pub fn show(
     ui: &mut Ui,
@@ -52,15 +59,24 @@ pub fn show(
     let ui = &mut child;
     ui.set_clip_rect(rect.intersect(ui.clip_rect()));
     ui.horizontal(|ui| {
-        ui.label(text(&group.shape, size::HEADLINE, Weight::MonoMedium, theme.text));
-        ui.label(text(&group.layout, size::SMALL, Weight::Mono, theme.text2));
         let count = group.buffers.len();
         let words =
             if count == 1 { "1 buffer".to_owned() } else { format!("\u{d7} {} buffers", thousands(count as u64)) };
+        let bold = Weight::SemiBold.at(size::BODY);
+        let wide = ui.painter().layout_no_wrap(words.clone(), bold, theme.text).size().x;
+        let between = ui.spacing().item_spacing.x;
+        let room = ui.available_width() - wide - between;
+        cut_label(ui, &group.shape, Weight::MonoMedium.at(size::HEADLINE), theme.text, room);
+        let room = ui.available_width() - wide - 2.0 * between;
+        if room > LAYOUT {
+            cut_label(ui, &group.layout, Weight::Mono.at(size::SMALL), theme.text2, room);
+        }
         ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
     });
     readouts(ui, context, group);
-    ui.add(egui::Label::new(text(in_words(&group.node), size::BODY, Weight::Regular, theme.text2)).wrap());
+    ui.add(
+        egui::Label::new(text(context.said(&in_words(&group.node)), size::BODY, Weight::Regular, theme.text2)).wrap(),
+    );
     ui.add_space(8.0);
     let rest = ui.available_rect_before_wrap();
     let left = Rect::from_min_max(rest.min, Pos2::new(rest.left() + rest.width() * 0.52, rest.bottom()));
@@ -111,12 +127,15 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
         ("Saves at the peak", units.split(group.saves), without),
     ];
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 66.0), Sense::hover());
-    let width = (rect.width() / cells.len() as f32).min(200.0);
-    for (i, (title, (number, unit), remark)) in cells.into_iter().enumerate() {
+    // Where there is no room for all, the last two stay: what the padding costs.
+    let shown = ((rect.width() / READOUT) as usize).clamp(2, cells.len());
+    let width = (rect.width() / shown as f32).min(200.0);
+    let skipped = cells.len() - shown;
+    for (i, (title, (number, unit), remark)) in cells.into_iter().skip(skipped).enumerate() {
         let at = rect.min + Vec2::new(width * i as f32, 4.0);
         let top_left = Align2::LEFT_TOP;
         let small = Weight::Regular.at(size::SMALL);
-        ui.painter().text(at, top_left, title, small.clone(), theme.text2);
+        paint_cut(ui.painter(), (at, top_left), title, small.clone(), theme.text2, width - 6.0);
         let drawn = ui.painter().text(
             at + Vec2::new(0.0, 15.0),
             top_left,
@@ -180,12 +199,13 @@ fn other_forms(
             room,
         );
         let at = Pos2::new(columns[0], y + 15.0);
+        let change = i128::from(after.0) - i128::from(peak);
         if tall > 30.0 {
-            painter.text(at, Align2::LEFT_CENTER, &form.effect, small.clone(), theme.text2);
+            let room = columns[2] - columns[0] - if change < 0 { TO } else { 0.0 };
+            paint_cut(painter, (at, Align2::LEFT_CENTER), &form.effect, small.clone(), theme.text2, room);
         }
         let each = context.short(form.each);
         painter.text(Pos2::new(columns[1], y), Align2::RIGHT_CENTER, each, small.clone(), theme.text);
-        let change = i128::from(after.0) - i128::from(peak);
         let words = if change == 0 { "none".to_owned() } else { context.options.units.signed(change) };
         let color = if change < 0 { theme.ok } else { theme.text2 };
         painter.text(Pos2::new(columns[2], y), Align2::RIGHT_CENTER, &words, Weight::SemiBold.at(size::SMALL), color);

@@ -123,6 +123,8 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
+/// Room for the choice of what is counted.
+const CHOICE: f32 = 250.0;
 /// Height of the card of a scalar.
 const SCALAR: f32 = 196.0;
 
@@ -193,7 +195,8 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
             Which::Step => "of what is reserved here is padding",
             Which::Program => "of all buffers is padding",
         };
-        ui.label(text(of, size::HEADLINE, Weight::Medium, theme.text));
+        let room = ui.available_width() - CHOICE;
+        cut_label(ui, of, Weight::Medium.at(size::HEADLINE), theme.text, room);
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let here = if at_peak { "At the peak".to_owned() } else { format!("At step {step}") };
             let chosen = usize::from(state.which == Which::Program);

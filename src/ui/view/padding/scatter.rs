@@ -8,6 +8,7 @@ use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, percent, thousands};
 use crate::ui::chart::{self, Chart, Span, Window, XAxis, YAxis};
 use crate::ui::part::{ViewContext, colors};
+use crate::ui::widget::cut::Cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Slot, Theme, size};
 
@@ -106,11 +107,12 @@ pub fn show(
         let words = format!("{} \u{d7}{}", group.shape, thousands(group.buffers.len() as u64));
         let (align, dx) =
             if at.x > plot.center().x { (Align2::RIGHT_CENTER, -13.0) } else { (Align2::LEFT_CENTER, 13.0) };
-        let galley = painter.layout_no_wrap(words, Weight::Mono.at(size::SMALL), theme.text);
+        let room = (at.x - plot.left()).max(plot.right() - at.x) - 16.0;
+        let cut = Cut::new(&painter, &words, Weight::Mono.at(size::SMALL), theme.text, room);
         let y = at.y.clamp(plot.top() + 8.0, plot.bottom() - 8.0);
-        let place = align.anchor_size(Pos2::new(at.x + dx, y), galley.size());
+        let place = align.anchor_size(Pos2::new(at.x + dx, y), cut.size());
         painter.rect_filled(place.expand2(Vec2::new(3.0, 1.0)), 2.0, theme.canvas.gamma_multiply(0.85));
-        painter.galley(place.min, galley, theme.text);
+        cut.paint(&painter, place.min);
     }
     let said = |group: &ShapeGroup| {
         format!(

@@ -78,7 +78,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let head = line(full.top() + 54.0, if rises { 68.0 } else { 48.0 });
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("head"));
     answer(&mut child, context, history, worked.as_deref());
-    let legend_row = line(head.bottom() + 2.0, 20.0);
+    let legend_row = line(child.min_rect().bottom().max(head.bottom()) + 2.0, 20.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_row).id_salt("legend"));
     legends(&mut child, context, worked.as_deref(), shows_free.unwrap_or(false));
     let runs = lanes(context, state);

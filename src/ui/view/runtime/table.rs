@@ -53,11 +53,7 @@ pub fn show(
         keys: false,
     };
     let total = |row: usize| Bytes::from_wire(rows[row].total());
-    let name = |row: usize| match rows[row].origin {
-        Origin::Older => "older than the last step",
-        _ if rows[row].allocation.op.is_empty() => "no op name",
-        _ => rows[row].allocation.op.as_str(),
-    };
+    let name = |row: usize| rows[row].name();
     let response = table.show(
         ui,
         state,

@@ -13,6 +13,7 @@ use crate::model::{TileMemory, thousands};
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::part::{View, ViewContext, colors, tile_card};
 use crate::ui::session::Document;
+use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, size, space};
@@ -199,7 +200,8 @@ fn choose(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles
         (None, 1) => ("1 tile chosen".to_owned(), theme.text2),
         (None, count) => (format!("{} tiles chosen", thousands(count as u64)), theme.text2),
     };
-    ui.label(text(words, size::SMALL, Weight::Regular, color));
+    let room = ui.available_width();
+    cut_label(ui, &words, Weight::Regular.at(size::SMALL), color, room);
 }
 
 fn lines(memory: &TileMemory, tiles: &TileAnalysis, reports: &[MemoryReport], chosen: &[u32]) -> Vec<Line> {

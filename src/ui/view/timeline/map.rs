@@ -75,16 +75,23 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
     };
     let named: Vec<u32> = named.into_iter().filter(|&row| !is_crossed(row)).collect();
     let cursor = window.x_of(f64::from(context.step()) + 0.5);
-    labels(&painter, state, &named, (scene, cursor, context.options.units), drawn, &box_rect);
+    let hole = hole(context, &window);
+    // The flag of a limit out of sight moves the words by its height.
+    let moves = if limit.is_some_and(|limit| limit as f64 > window.y.hi) { 24.0 } else { 0.0 };
+    let words_of = |hole: &Hole| hole.words(&painter, theme).expand2(Vec2::new(0.0, moves));
+    let mut taken: Vec<Rect> = hole.as_ref().map(words_of).into_iter().collect();
+    labels(&painter, state, &named, (scene, cursor, context.options.units), (drawn, &mut taken), &box_rect);
     axis(ui, context, data, &window);
-    chart::limit(ui, theme, &window, limit, context.options.units);
+    let flag = chart::limit(ui, theme, &window, limit, context.options.units);
     if let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) {
         let outline = box_rect(item).expand(1.0);
         painter.rect_stroke(outline.expand(2.5), 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
         painter.rect_stroke(outline, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Outside);
     }
     neighbourhood(&painter, context, data, layout, &box_rect);
-    hole(&painter, context, &window);
+    if let Some(hole) = hole {
+        hole.paint(&painter, theme, flag);
+    }
     let response = ui.interact(rect, ui.scope_id().with("map"), Sense::click_and_drag());
     let spoken = format!("Memory map, {} buffers", thousands(data.map.boxes.len() as u64));
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
@@ -157,31 +164,57 @@ fn neighbourhood(
     }
 }
 
-/// Marks the largest hole in the heap at the chosen step.
-fn hole(painter: &egui::Painter, context: &mut ViewContext<'_>, window: &Window) {
-    let theme = context.theme;
+/// The largest hole in the heap at the chosen step, where it is seen.
+struct Hole {
+    /// Where its line stands.
+    x: f32,
+    rows: Rangef,
+    words: String,
+    /// What its words stay in.
+    within: Rect,
+}
+
+/// The largest hole in the heap at the chosen step; `None` if it is out of sight.
+fn hole(context: &mut ViewContext<'_>, window: &Window) -> Option<Hole> {
     let step = context.step();
-    let Some((address, bytes)) = context.related_to_step().and_then(|related| related.largest_hole) else { return };
+    let (address, bytes) = context.related_to_step().and_then(|related| related.largest_hole)?;
     let x = window.x_of(f64::from(step) + 0.5);
-    if !window.rect.x_range().contains(x) {
-        return;
-    }
     let (top, bottom) = (window.y_of((address + bytes.0) as f64), window.y_of(address as f64));
+    let is_seen = window.rect.x_range().contains(x) && bottom >= window.rect.top() && top <= window.rect.bottom();
     // Only where it is: an edge of the picture is not its place.
-    if bytes == Bytes::ZERO || bottom < window.rect.top() || top > window.rect.bottom() {
-        return;
+    (is_seen && bytes > Bytes::ZERO).then(|| Hole {
+        x: x + 4.0,
+        rows: Rangef::new(top.max(window.rect.top()), bottom.min(window.rect.bottom())),
+        words: format!("largest hole {}", context.short(bytes)),
+        within: window.rect,
+    })
+}
+
+impl Hole {
+    /// Where its words stand.
+    fn words(&self, painter: &egui::Painter, theme: &Theme) -> Rect {
+        let size = painter.layout_no_wrap(self.words.clone(), Weight::SemiBold.at(size::SMALL), theme.text).size();
+        let y = self.rows.center().clamp(self.within.top() + 10.0, self.within.bottom() - 10.0);
+        let left = (self.x + 6.0).min(self.within.right() - size.x - 6.0);
+        Rect::from_min_size(Pos2::new(left, y - size.y / 2.0), size).expand2(Vec2::new(4.0, 1.0))
     }
-    let (top, bottom) = (top.max(window.rect.top()), bottom.min(window.rect.bottom()));
-    let stroke = Stroke::new(3.0, theme.ink);
-    let x = x + 4.0;
-    painter.vline(x, top..=bottom.max(top + 2.0), stroke);
-    let words = format!("largest hole {}", context.short(bytes));
-    let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.text);
-    let y = f32::midpoint(top, bottom).clamp(window.rect.top() + 10.0, window.rect.bottom() - 10.0);
-    let left = (x + 6.0).min(window.rect.right() - galley.size().x - 6.0);
-    let place = Rect::from_min_size(Pos2::new(left, y - galley.size().y / 2.0), galley.size());
-    painter.rect_filled(place.expand2(Vec2::new(4.0, 1.0)), 2.0, theme.canvas.gamma_multiply(0.85));
-    painter.galley(place.min, galley, theme.text);
+
+    /// Marks it; its words give way to the flag of the limit.
+    fn paint(&self, painter: &egui::Painter, theme: &Theme, flag: Option<Rect>) {
+        painter.vline(self.x, self.rows.min..=self.rows.max.max(self.rows.min + 2.0), Stroke::new(3.0, theme.ink));
+        let mut ground = self.words(painter, theme);
+        if let Some(flag) = flag.filter(|flag| flag.intersects(ground)) {
+            let shift = if flag.center().y < self.within.center().y {
+                flag.bottom() + 2.0 - ground.top()
+            } else {
+                flag.top() - 2.0 - ground.bottom()
+            };
+            ground = ground.translate(Vec2::new(0.0, shift));
+        }
+        let galley = painter.layout_no_wrap(self.words.clone(), Weight::SemiBold.at(size::SMALL), theme.text);
+        painter.rect_filled(ground, 2.0, theme.canvas.gamma_multiply(0.85));
+        painter.galley(ground.min + Vec2::new(4.0, 1.0), galley, theme.text);
+    }
 }
 
 /// The box under the pointer, with a tolerance of one pixel for boxes thinner than that.
@@ -294,7 +327,7 @@ fn labels(
     state: &mut State,
     named: &[u32],
     (scene, cursor, units): (Scene<'_>, f32, UnitSystem),
-    Drawn { data, groups, layout }: Drawn<'_>,
+    (Drawn { data, groups, layout }, taken): (Drawn<'_>, &mut Vec<Rect>),
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
     let bounds = layout.map;
@@ -306,6 +339,11 @@ fn labels(
     for (at, &row) in named.iter().enumerate() {
         let Some(item) = data.map.boxes.get(row as usize) else { continue };
         let (shown, above) = (shown[at], &shown[at + 1..]);
+        // Words stand where nothing drawn later lies, and no other words.
+        let is_free = |place: Rect, taken: &[Rect]| {
+            !taken.iter().any(|other| other.intersects(place))
+                && !above.iter().any(|other| other.height() >= LABEL.y && other.intersects(place))
+        };
         let begin = Pos2::new(shown.left() + 8.0, shown.center().y);
         if above.iter().any(|other| other.height() >= LABEL.y && other.contains(begin)) {
             continue;
@@ -321,12 +359,22 @@ fn labels(
         let mut place = Rangef::new(shown.left() + 6.0, shown.right() - 8.0);
         let number = painter.layout_no_wrap(bytes, font.clone(), slot.text());
         let from = place.max - number.size().x;
-        if shown.width() > 240.0 && !Rangef::new(from, place.max).expand(3.0).contains(cursor) {
-            painter.galley(Pos2::new(from, y - number.size().y / 2.0), number, slot.text());
+        let number_place = Rect::from_min_size(Pos2::new(from, y - number.size().y / 2.0), number.size());
+        let is_crossed = Rangef::new(from, place.max).expand(3.0).contains(cursor);
+        if shown.width() > 240.0 && !is_crossed && is_free(number_place, taken) {
+            taken.push(number_place);
+            painter.galley(number_place.min, number, slot.text());
             place.max = from - 12.0;
         }
         let width = painter.layout_no_wrap(name.to_owned(), font.clone(), slot.text()).size().x;
         let place = chart::aside(place, width, cursor);
+        let height = painter.fonts_mut(|fonts| fonts.row_height(&font));
+        let words_place =
+            Rect::from_x_y_ranges(place.min..=(place.min + width).min(place.max), y - height / 2.0..=y + height / 2.0);
+        if !is_free(words_place, taken) {
+            continue;
+        }
+        taken.push(words_place);
         let at = Pos2::new(place.min, y);
         paint_cut(painter, (at, Align2::LEFT_CENTER), name, font, slot.text(), place.span());
     }

@@ -25,7 +25,7 @@ use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Cursor, Fit, Span, Strength, XAxis};
 use crate::ui::part::{Find, KeyHelp, View, ViewContext, class_legend, empty, facts, menu};
 use crate::ui::session::Document;
-use crate::ui::widget::controls::{self, legend, segmented};
+use crate::ui::widget::controls::{self, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
@@ -178,6 +178,8 @@ const LEAST_WITH_HEADLINE: f32 = 460.0;
 const ROOMY: f32 = 860.0;
 const TOOLS: f32 = 640.0;
 const NARROW_TOOLS: f32 = 500.0;
+/// What the buttons beside the two choices take without their keys.
+const OTHER_TOOLS: f32 = 310.0;
 /// Room for the numbers of the steps.
 const AXIS: f32 = 24.0;
 /// Room under the curve, in which the lowest number of its axis ends.
@@ -215,7 +217,8 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> Optio
             state.grouping = Grouping::ALL[i];
         }
         let chosen = Bands::ALL.iter().position(|bands| *bands == state.bands).unwrap_or(0);
-        if let Some(i) = segmented(ui, &["Memory map", "Lifetimes", "Both"], chosen, theme) {
+        let room = ui.available_width() - OTHER_TOOLS;
+        if let Some(i) = controls::choice(ui, "Show", &["Memory map", "Lifetimes", "Both"], chosen, room, theme) {
             state.bands = Bands::ALL[i];
         }
         if state.bands.has_map()

@@ -70,7 +70,11 @@ pub fn caption(painter: &egui::Painter, context: &ViewContext<'_>, scene: Scene<
     if cell.leaf && cell.rect.height() > drawn.height() + 20.0 {
         let at = Pos2::new(at.x, drawn.bottom() + 1.0);
         let weight = Weight::Medium.at(if large { size::LEAD } else { size::SMALL });
-        paint_cut(painter, (at, Align2::LEFT_TOP), &context.short(cell.bytes), weight, color, room);
+        let galley = painter.layout_no_wrap(context.short(cell.bytes), weight, color);
+        // A number is shown whole or not at all.
+        if galley.size().x <= room {
+            painter.galley(at, galley, color);
+        }
     } else if !cell.leaf {
         let right = Pos2::new(cell.rect.right() - 6.0, at.y);
         let words = context.short(cell.bytes);

@@ -191,7 +191,7 @@ fn change_row(
                 let width = ui.painter().layout_no_wrap(words.to_owned(), small.clone(), color).size().x;
                 match &figures {
                     Some(Figures { undecided: Some(why), .. }) => {
-                        let room = ui.available_width() - width - 24.0;
+                        let room = ui.available_size_before_wrap().x - width - 32.0;
                         cut_label(ui, &format!("not predicted: {why}"), small, theme.text2, room);
                     }
                     Some(figures) => verdict(ui, theme, units, figures.needs, result),
@@ -199,7 +199,7 @@ fn change_row(
                         ui.label(text("working\u{2026}", size::SMALL, Weight::Regular, theme.text3));
                     }
                 }
-                if ui.available_width() > width + 24.0 {
+                if ui.available_size_before_wrap().x > width + 24.0 {
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                         ui.label(text(words, size::SMALL, Weight::Regular, color));
                     });
@@ -354,13 +354,13 @@ fn buttons(
             if let Some(result) = result
                 && button(ui, "Copy as text", "", theme).clicked()
             {
-                context.actions.push(Action::Copy(result.text(&context.document.profile.name)));
+                context.actions.push(Action::Copy(result.text(&context.document.profile.name, context.options.units)));
             }
         }
     });
     if let Some(plan) = plan {
         ui.add_space(6.0);
-        let words = format!("{}.", plan.in_words());
+        let words = format!("{}.", context.said(&plan.in_words()));
         ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());
     }
     if let Some(result) = result {

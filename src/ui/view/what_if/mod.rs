@@ -14,12 +14,12 @@ use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
 use crate::advisor::{Advice, ChangesResults};
 use crate::analysis::map::TimeAxis;
-use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::{Edit, TryVerdict};
 use crate::model::{Bytes, MemorySpace, thousands};
 use crate::ui::chart;
 use crate::ui::part::{BufferNames, View, ViewContext, empty};
 use crate::ui::session::Document;
-use crate::ui::widget::controls::{cut_label, vline};
+use crate::ui::widget::controls::vline;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Theme, size, space};
@@ -121,6 +121,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
     let units = context.options.units;
     let (color, words) = match result.spare() {
         _ if result.after.undecided.is_some() => (theme.text, "Not predicted".to_owned()),
+        _ if result.after.verdict == TryVerdict::MayFit => (theme.warn, "May fit".to_owned()),
         Some((true, spare)) if result.after.is_tight => {
             (theme.warn, format!("Just fits, with {} to spare", units.short(spare)))
         }
@@ -143,6 +144,13 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
         sentence = format!("{allocated}{of} allocated by the compiler. Switch changes on to see what they do.");
     } else if let Some(why) = &result.after.undecided {
         sentence = format!("{}.", capitalised(why));
+    } else if result.after.verdict == TryVerdict::MayFit {
+        sentence = format!(
+            "{} to {} allocated{of}, depending on what the compiler recomputes; was {}.",
+            units.short(result.after.allocated_range.0),
+            units.short(result.after.allocated_range.1),
+            units.short(Bytes(result.memory.allocated))
+        );
     } else if result.after.is_tight {
         sentence.push_str(" The compiler will repack and may rematerialise.");
     }
@@ -214,13 +222,14 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
         }
         ui.add(egui::Label::new(text(range, size::SMALL, Weight::Regular, theme.text2)).wrap());
     }
-    for warning in after.warnings.iter().take(3) {
-        ui.horizontal(|ui| {
-            let (mark, _) = ui.allocate_exact_size(Vec2::new(3.0, 15.0), Sense::hover());
-            ui.painter().rect_filled(mark, 0.0, theme.warn);
-            let room = ui.available_width();
-            cut_label(ui, warning, Weight::Regular.at(size::SMALL), theme.warn, room);
+    for warning in &after.warnings {
+        let left = ui.cursor().min.x;
+        let words = egui::Frame::new().inner_margin(egui::Margin { left: 11, ..egui::Margin::ZERO }).show(ui, |ui| {
+            let words = capitalised(warning);
+            ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.warn)).wrap());
         });
+        let rows = words.response.rect.y_range();
+        ui.painter().rect_filled(Rect::from_x_y_ranges(left..=left + 3.0, rows), 0.0, theme.warn);
     }
 }
 
