@@ -31,14 +31,6 @@ pub enum NoteCode {
     Damaged,
 }
 
-impl NoteCode {
-    /// Whether something is missing that the file has, or had.
-    #[must_use]
-    pub const fn is_partly_read(self) -> bool {
-        matches!(self, Self::Truncated | Self::Damaged)
-    }
-}
-
 /// A remark for the user about what was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
@@ -57,6 +49,13 @@ impl Note {
     #[must_use]
     pub fn new(level: NoteLevel, text: impl Into<String>) -> Self {
         Self { code: NoteCode::Other, level, text: text.into(), offset: None }
+    }
+
+    /// The note that says that something is missing: where the file is cut, or else the first place that is damaged.
+    #[must_use]
+    pub fn of_missing(notes: &[Self]) -> Option<&Self> {
+        let of = |code| notes.iter().find(move |note| note.code == code);
+        of(NoteCode::Truncated).or_else(|| of(NoteCode::Damaged))
     }
 }
 

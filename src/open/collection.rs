@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::file::open_with;
-use super::modules::{device_of, dump_entry, glance_member, glance_trace, mentions_module};
+use super::modules::{device_of, dump_entry, glance_member, glance_trace, is_about_another_module, mentions_module};
 use crate::decode::{Context, DECODERS, DecodeError, Reporter, poplar, xspace};
 use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo};
 use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_run_file};
@@ -121,7 +121,9 @@ impl Collection {
             let same_folder = run_files.iter().filter(|member| member.folder() == folder);
             let companions: Vec<Member> = same_folder
                 .filter(|member| {
-                    is_only_module || member.file_name().ends_with(".stats.json") || mentions_module(member, &stem)
+                    (is_only_module && !is_about_another_module(member, &stem))
+                        || member.file_name().ends_with(".stats.json")
+                        || mentions_module(member, &stem)
                 })
                 .cloned()
                 .collect();

@@ -7,7 +7,7 @@ use super::file::join_device;
 use crate::decode::xla_report::assemble::module_name;
 use crate::decode::{Context, DECODERS, Reporter, hlo};
 use crate::model::{AllocatorTrace, Bytes, Device, Glance, MemorySpace, Profile};
-use crate::source::{DumpName, Member, Progress};
+use crate::source::{DumpName, Member, Progress, SharedBytes};
 
 /// Logs and statistics with more bytes than this are skipped.
 const MAX_TEXT: u64 = 16 << 20;
@@ -61,16 +61,43 @@ pub fn device_of(companions: &[Member]) -> Device {
 
 /// Whether a log mentions the module of a dump.
 pub fn mentions_module(member: &Member, stem: &str) -> bool {
+    text_of(member).is_some_and(|text| mentions(&text, &module_of(stem)))
+}
+
+/// Whether a text says which module it is about, and it is another one than that of the dump files with this stem.
+pub fn is_about_another_module(member: &Member, stem: &str) -> bool {
+    let module = module_of(stem);
+    let Some(text) = text_of(member).filter(|_| !module.is_empty()) else { return false };
+    let mut named = memchr::memmem::find_iter(&text, NAMED).map(|at| {
+        let name = &text[at + NAMED.len()..];
+        let end = name.iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_').unwrap_or(name.len());
+        &name[..end]
+    });
+    let first = named.next();
+    first.is_some() && first.into_iter().chain(named).all(|name| name != module.as_bytes())
+}
+
+/// How messages of the compiler name their module.
+const NAMED: &[u8] = b"HLO module: ";
+
+fn module_of(stem: &str) -> String {
+    module_name(&format!("{stem}.after_optimizations.hlo.pb"))
+}
+
+/// The bytes of a text, unless it is too large to be looked through.
+fn text_of(member: &Member) -> Option<SharedBytes> {
     if member.bytes > MAX_TEXT {
-        return false;
+        return None;
     }
-    let module = module_name(&format!("{stem}.after_optimizations.hlo.pb"));
+    member.open().and_then(|input| input.load(&Progress::default())).ok()
+}
+
+fn mentions(bytes: &[u8], module: &str) -> bool {
     if module.is_empty() {
         return false;
     }
-    let Ok(bytes) = member.open().and_then(|input| input.load(&Progress::default())) else { return false };
     let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
-    memchr::memmem::find_iter(&bytes, module.as_bytes()).any(|at| {
+    memchr::memmem::find_iter(bytes, module.as_bytes()).any(|at| {
         let before = at.checked_sub(1).and_then(|at| bytes.get(at));
         // The name may end a sentence.
         let after = bytes.get(at + module.len()).filter(|&&b| b != b'.');

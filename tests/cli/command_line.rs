@@ -89,7 +89,11 @@ fn damage_is_placed() {
     std::fs::write(&zeros, [0; 100]).expect("written");
     let output = run(&["report", cut.to_str().expect("UTF-8")]);
     assert_eq!(output.status.code(), Some(3), "it was not read to its end");
-    assert!(stdout(&output).contains(&format!("(at byte {})", bytes.len() / 2)), "{}", stdout(&output));
+    assert!(
+        stdout(&output).contains(&format!("(at byte {})", highwater::model::thousands(bytes.len() as u64 / 2))),
+        "{}",
+        stdout(&output)
+    );
     assert!(!stdout(&output).contains("instead"), "no advice to open what it is: {}", stdout(&output));
     let place = format!("cut.hlo.pb: it is cut at byte {}: ", highwater::model::thousands(bytes.len() as u64 / 2));
     assert!(stderr(&output).contains(&place), "{}", stderr(&output));

@@ -166,6 +166,22 @@ fn error_texts_go_to_the_module_they_name() {
 }
 
 #[test]
+fn a_message_about_another_module_is_not_put_to_the_only_one_there_is() {
+    let folder = Folder::new("another-module");
+    let dump = common::sample_program("/v5e_gpt_m_oom/");
+    folder.file(&common::name(&dump), &fs::read(&dump).expect("a sample"));
+    let message = |module: &str| {
+        format!(
+            "Ran out of memory on HBM, the total memory required for HLO temporaries (62.89G) exceeds available HBM (15.75G). HLO module: {module}.\n"
+        )
+    };
+    folder.file("err.log", message("jit_other").as_bytes());
+    assert_eq!(open(&folder.0).expect("a list").entries.len(), 2, "the message stands alone");
+    folder.file("err.log", message("jit_train_step").as_bytes());
+    assert_eq!(open(&folder.0).expect("a list").entries.len(), 1, "it belongs to the dump");
+}
+
+#[test]
 fn five_hundred_modules_list_within_a_second() {
     let (fits, _) = two_dumps();
     let folder = Folder::new("many");

@@ -248,6 +248,10 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
         None => (trimmed, 1.0),
     };
     match number.parse::<f64>() {
+        // Somebody who writes 92 means 92 %, and a limit of 9,200 % would let everything pass.
+        Ok(value) if scale == 1.0 && value > 2.0 && value.is_finite() => {
+            Err(format!("'{text}' has no percent sign: write {text}% or {}", value / 100.0))
+        }
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value / scale),
         _ => Err(format!("'{text}' is no share such as 92% or 0.92")),
     }
@@ -263,7 +267,7 @@ mod tests {
             let read = parse_share(text).expect(text);
             assert!((read - expected).abs() < 1e-12, "{text}: {read}");
         }
-        for text in ["", "%", "-1%", "abc", "nan", "inf"] {
+        for text in ["", "%", "92", "-1%", "abc", "nan", "inf"] {
             assert!(parse_share(text).is_err(), "{text}");
         }
         assert_eq!(share_text(0.925), "92.5\u{2009}%");

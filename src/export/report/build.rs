@@ -14,7 +14,7 @@ use crate::analysis::stacked_curves::Grouping;
 use crate::analysis::{
     PeakContents, ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict, category, has_no_shape, unpadded,
 };
-use crate::model::{BufferId, Bytes, Category, InstructionId, MemorySpace, Profile, Program, SourceInfo};
+use crate::model::{BufferId, Bytes, Category, InstructionId, MemorySpace, Note, Profile, Program, SourceInfo};
 
 /// Builds a report profile by profile, so that only one needs to be in memory at a time.
 #[derive(Debug)]
@@ -171,7 +171,7 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
         findings: findings::findings(profile, &advice, if options.top == 0 { usize::MAX } else { options.top }),
         plans: findings::plans(profile, &advice),
         batches: findings::batches(profile, &advice),
-        partly_read: profile.notes.iter().find(|note| note.code.is_partly_read()).map(ToString::to_string),
+        partly_read: Note::of_missing(&profile.notes).map(ToString::to_string),
         notes: profile.notes.iter().map(ToString::to_string).chain(analysis.notes.iter().cloned()).collect(),
     }
 }

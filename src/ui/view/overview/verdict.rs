@@ -3,6 +3,7 @@
 use egui::Ui;
 
 use crate::analysis::Verdict;
+use crate::model::Note;
 use crate::ui::part::ViewContext;
 use crate::ui::part::facts::Answer;
 
@@ -33,7 +34,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
             format!("The {name} capacity{on} is not known: choose it under Memory."),
         ),
     };
-    let cut = context.document.profile.notes.iter().find(|note| note.code.is_partly_read());
+    let cut = Note::of_missing(&context.document.profile.notes);
     let (color, answer, amount, sentence) = match cut {
         None => (color, answer, amount, sentence),
         // What is missing may be what does not fit.
