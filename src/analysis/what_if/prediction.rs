@@ -399,7 +399,7 @@ impl Memory {
         let resizes = kinds.dimension || kinds.dtype || kinds.compute || kinds.batch || kinds.constrain;
         if resizes && self.vmem > 0 && self.temporaries() < 4 * self.vmem {
             warnings.push(format!(
-                "Temporaries take {}, less than four times the VMEM of {}: if their size changes they may move into or out of VMEM",
+                "temporaries take {}, less than four times the VMEM of {}: if their size changes they may move into or out of VMEM",
                 Bytes(self.temporaries()).short(),
                 Bytes(self.vmem).short()
             ));
