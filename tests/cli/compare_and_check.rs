@@ -160,3 +160,19 @@ fn views_are_written_as_svg() {
         assert!(!svg.contains("http://") || svg.matches("http://").count() == 1, "{view}: nothing is fetched");
     }
 }
+
+#[test]
+fn a_message_is_compared_with_the_dump_of_its_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("error.txt");
+    let words = "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. \
+                 Used 38.15G of 15.25G hbm. Exceeded hbm capacity by 22.90G.";
+    std::fs::write(&file, words).expect("written");
+    let output = run(&["diff", file.to_str().expect("UTF-8"), &path("v5e_gpt_m_oom"), "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let numbers = diff["pairs"][0]["numbers"].as_array().expect("numbers");
+    let needed = numbers.iter().find(|number| number["what"] == "main memory: needed").expect("what it needs");
+    assert_eq!(needed["value"]["before"].as_u64().map(|bytes| bytes >> 20), Some(39_065), "38.15 GiB: {needed}");
+    assert!(needed["value"]["after"].as_u64() > Some(0), "{needed}");
+}

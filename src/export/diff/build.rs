@@ -12,7 +12,7 @@ use crate::analysis::shape_groups::ShapeGroup;
 use crate::analysis::stacked_curves::Grouping;
 use crate::analysis::{ProfileAnalysis, Scene};
 use crate::export::report::Options;
-use crate::model::{BufferId, Device, Profile};
+use crate::model::{BufferId, Bytes, Device, MemorySpace, Profile};
 
 /// A profile with its analysis.
 #[derive(Debug, Clone, Copy)]
@@ -271,6 +271,14 @@ fn padding(before: Scene<'_>, after: Scene<'_>) -> Vec<ShapeDiff> {
     rows
 }
 
+/// Name of the number of bytes that a program needs, as a dump or a message says.
+pub const NEEDED: &str = "main memory: needed";
+
+/// The main memory of a side.
+fn main_memory(side: Side<'_>) -> Option<Scene<'_>> {
+    side.analysis.scene(side.profile, side.program, MemorySpace::HBM)
+}
+
 /// What is not a program: tiles, allocators, live arrays, messages.
 fn numbers(before: Side<'_>, after: Side<'_>) -> Vec<NumberDiff> {
     let mut rows: Vec<NumberDiff> = Vec::new();
@@ -317,6 +325,20 @@ fn numbers(before: Side<'_>, after: Side<'_>) -> Vec<NumberDiff> {
             failure.and_then(|failure| failure.bytes("requested")).map(|bytes| bytes.0)
         };
         add("first failure: requested".to_owned(), true, requested(before), requested(after));
+    }
+    // A message has no buffers, but says what its program needs, as a dump does.
+    if failures(before) + failures(after) > 0 && [before, after].iter().any(|side| side.profile.programs.is_empty()) {
+        let said = |side: Side<'_>, key: &str| side.profile.failures.first().and_then(|failure| failure.bytes(key));
+        let needed =
+            |side: Side<'_>| said(side, "used").or_else(|| main_memory(side).map(|scene| scene.space.xprof.allocated));
+        let limit = |side: Side<'_>| {
+            let capacity =
+                || main_memory(side).and_then(|scene| scene.space.capacity.as_ref().map(|limit| limit.bytes));
+            said(side, "capacity").or_else(capacity)
+        };
+        let number = |bytes: Option<Bytes>| bytes.map(|bytes| bytes.0);
+        add(NEEDED.to_owned(), true, number(needed(before)), number(needed(after)));
+        add("main memory: capacity".to_owned(), true, number(limit(before)), number(limit(after)));
     }
     rows
 }

@@ -6,7 +6,7 @@ mod schema;
 mod sweep;
 mod text;
 
-pub use build::{Builder, Side, compare_findings, compare_memory};
+pub use build::{Builder, NEEDED, Side, compare_findings, compare_memory};
 pub use schema::{
     BufferDiff, BytesDiff, Diff, FindingDiff, FindingsDiff, GroupDiff, MatchedReport, NumberDiff, PairDiff, PhaseDiff,
     ShapeDiff, SpaceDiff, StepDiff,

@@ -6,7 +6,7 @@ use egui::{Align, Layout, Ui};
 
 use super::lead_link;
 use super::state::Found;
-use crate::export::diff::{BytesDiff, NumberDiff, SpaceDiff, headline, matched};
+use crate::export::diff::{BytesDiff, NEEDED, NumberDiff, SpaceDiff, headline, matched};
 use crate::model::{Bytes, counted, thousands};
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{self, cut_label};
@@ -38,6 +38,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &st
     let Some(space) = found.space() else {
         if found.tiles.is_some() {
             return tiles(ui, context, found);
+        }
+        let needed = found.pair.numbers.iter().find(|number| number.what == NEEDED).map(|number| number.value);
+        if let Some(BytesDiff { after: Some(after), difference: Some(difference), .. }) = needed {
+            let change = if difference == 0 { "as before".to_owned() } else { units.signed(difference) };
+            ui.label(text(change, size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+            let words = format!("{} needed; a message has no buffers to compare", context.short(Bytes(after)));
+            ui.add(egui::Label::new(text(words, size::LEAD, Weight::Medium, theme.text)).wrap());
+            return;
         }
         let words = "No program in both files";
         ui.label(text(words, size::VERDICT_SMALL, Weight::SemiBold, theme.text));

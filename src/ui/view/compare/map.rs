@@ -207,7 +207,8 @@ fn paint(ui: &Ui, theme: &Theme, units: UnitSystem, cell: Rect, part: &Part) {
         (_, 0) => "\u{2212} ",
         _ => "",
     };
-    let short = part.name.rsplit('/').next().unwrap_or(&part.name);
+    // The last two parts of a scope; what does not fit is cut, and whole in the tooltip.
+    let short = part.name.rmatch_indices('/').nth(1).map_or(&*part.name, |(at, _)| &part.name[at + 1..]);
     let mut y = cell.top() + 10.0;
     for (words, color) in [(format!("{sign}{short}"), color), (amount(units, part), second)] {
         if y + 7.0 > cell.bottom() {

@@ -159,6 +159,8 @@ fn paint_span(painter: &egui::Painter, theme: &Theme, area: Rect, span: CellSpan
     }
 }
 
+/// Width of a digit as a share of the size of its font, at most.
+const WIDEST_DIGIT: f32 = 0.62;
 /// Share of a cell that a bar of difference may take.
 const DIFFERENCE: f32 = 0.46;
 
@@ -194,7 +196,10 @@ pub(super) fn paint(painter: &egui::Painter, theme: &Theme, area: Rect, column: 
         left += 18.0;
     }
     let mut right = area.right() - PAD;
-    if let Some(share) = cell.difference.filter(|_| area.width() >= MIN_WIDTH_WITH_BAR) {
+    // A long number has the room of its bar.
+    let words = cell.text.chars().count() as f32 * size::SMALL * WIDEST_DIGIT + 2.0 * PAD;
+    let has_room = area.width() >= MIN_WIDTH_WITH_BAR && area.width() * (1.0 - DIFFERENCE) >= words;
+    if let Some(share) = cell.difference.filter(|_| has_room) {
         paint_difference(painter, theme, area, share);
     }
     // In a narrow column the bar is dropped, so that the number is never truncated.
