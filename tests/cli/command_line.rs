@@ -426,6 +426,7 @@ fn an_instruction_is_printed_as_hlo_text_with_its_operands() {
         let own = line.trim_start_matches("ROOT ").split(" = ").next().expect("a name");
         assert!(text.contains(own), "{own} is not in {text}");
     }
-    let missing = stdout(&run(&["report", &path("v5e_gpt_m_oom"), "--instruction", "nonesuch"]));
-    assert!(missing.contains("no instruction nonesuch"), "{missing}");
+    let missing = run(&["report", &path("v5e_gpt_m_oom"), "--instruction", "nonesuch"]);
+    assert_eq!(missing.status.code(), Some(2), "as another program or step that is not there");
+    assert!(stderr(&missing).contains("no instruction 'nonesuch'"), "{}", stderr(&missing));
 }

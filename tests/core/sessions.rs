@@ -169,7 +169,7 @@ fn error_texts_go_to_the_module_they_name() {
 fn a_message_about_another_module_is_not_put_to_the_only_one_there_is() {
     let folder = Folder::new("another-module");
     let dump = common::sample_program("/v5e_gpt_m_oom/");
-    folder.file(&common::name(&dump), &fs::read(&dump).expect("a sample"));
+    folder.file(dump.file_name().and_then(|name| name.to_str()).expect("a name"), &fs::read(&dump).expect("a sample"));
     let message = |module: &str| {
         format!(
             "Ran out of memory on HBM, the total memory required for HLO temporaries (62.89G) exceeds available HBM (15.75G). HLO module: {module}.\n"
