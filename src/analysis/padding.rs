@@ -1,6 +1,6 @@
 //! Padding of one array by dimension, and its description in words.
 
-use crate::model::{Bytes, DimensionPadding, ShapeNode, factor};
+use crate::model::{Bytes, DimensionPadding, ShapeNode, factor, thousands};
 
 /// Cost of one dimension's padding.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,8 +58,8 @@ pub fn in_words(node: &ShapeNode) -> String {
             format!(
                 "Dimension {}: {} \u{2192} {} to fill tiles of {} ({}), {}",
                 p.dimension,
-                p.size,
-                p.padded,
+                thousands(p.size),
+                thousands(p.padded),
                 p.tile,
                 factor(p.factor()),
                 d.bytes.short()

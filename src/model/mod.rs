@@ -54,4 +54,4 @@ pub use tiles::{
     TileRows, TileTarget, TileVariables,
 };
 pub use tpu::{TPU_GENERATIONS, TpuGeneration};
-pub use units::{Bytes, UnitSystem, counted, factor, parse_size, percent, thousands};
+pub use units::{Bytes, UnitSystem, capitalised, counted, factor, parse_size, percent, thousands};

@@ -145,6 +145,13 @@ fn three_digits(value: f64, whole: bool) -> String {
     }
 }
 
+/// The words with a capital in front.
+#[must_use]
+pub fn capitalised(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
 /// Digits in groups of three: `1,610,612,736`.
 #[must_use]
 pub fn thousands(value: u64) -> String {

@@ -5,7 +5,7 @@ use std::path::Path;
 use egui_kittest::Harness;
 use highwater::analysis::ProfileAnalysis;
 use highwater::export::report;
-use highwater::model::{Bytes, factor, percent, thousands};
+use highwater::model::{Bytes, capitalised, factor, percent, thousands};
 use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::{App, DeepLink};
@@ -90,7 +90,7 @@ fn padding() {
         let space = reported(&path);
         let harness = shown(&path, "padding");
         let (waste, peak) = (bytes(&space["peak"]["padding_bytes"]), bytes(&space["peak"]["bytes"]));
-        must_say(&harness, &path, &percent(waste.0, peak.0));
+        must_say(&harness, &path, &capitalised(&percent(waste.0, peak.0)));
         must_say(&harness, &path, &format!("{} of {}", waste.short(), peak.short()));
         let Some(first) = space["padding_by_shape"].as_array().expect("shapes").first() else { continue };
         let (each, useful) = (bytes(&first["each_bytes"]), bytes(&first["useful_bytes"]));

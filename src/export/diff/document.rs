@@ -1,7 +1,9 @@
 //! The comparison as a document, for a pull request's comment or a page.
 
 use super::schema::{Diff, NumberDiff, PairDiff, SpaceDiff};
-use super::text::{change, counts, devices, headline, matched, numbers, parts, shapes, signed, size, value, wide};
+use super::text::{
+    capacity, change, counts, devices, headline, matched, numbers, parts, shapes, signed, size, value, wide,
+};
 use crate::export::document::{Block, Document, Item, Line, Table, Tone};
 use crate::model::{UnitSystem, thousands};
 
@@ -58,6 +60,10 @@ fn add_space(out: &mut Document, space: &SpaceDiff) {
     let change = |difference: Option<i128>| Line::from(signed(difference)).sorted_by(difference.unwrap_or(0));
     let mut table = Table::new([space.name.as_str(), ">before", ">after", ">difference"]);
     for (label, value) in numbers(space) {
+        let side = |bytes: Option<u64>| match label {
+            "capacity" => capacity(bytes).into(),
+            _ => side(bytes),
+        };
         table.row([label.into(), side(value.before), side(value.after), change(value.difference)]);
     }
     for phase in &space.phases {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::build::Side;
+use super::text::capacity;
 use crate::analysis::class::Class;
 use crate::export::document::{Document, Line, Table};
 use crate::model::{Bytes, MemorySpace};
@@ -82,7 +83,7 @@ impl Sweep {
         };
         let mut rows = vec![
             row("verdict", &|column| verdict(column).to_owned()),
-            row("capacity", &|column| size(column.capacity_bytes)),
+            row("capacity", &|column| capacity(column.capacity_bytes)),
             row("allocated", &|column| size(Some(column.allocated_bytes))),
             row("peak", &|column| size(column.peak_bytes)),
             row("padding at peak", &|column| size(column.padding_at_peak_bytes)),

@@ -56,6 +56,11 @@ pub(super) fn devices(pair: &PairDiff) -> String {
     format!("  ({} \u{2192} {})", pair.device_before, pair.device_after)
 }
 
+/// A capacity as its maker writes it; an en dash where it is not known.
+pub(super) fn capacity(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "\u{2013}".to_owned(), |bytes| UnitSystem::Binary.capacity(Bytes(bytes)))
+}
+
 /// A size with its notation; an en dash where it is not known.
 pub(super) fn size(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| "\u{2013}".to_owned(), |bytes| Bytes(bytes).short())
@@ -209,6 +214,7 @@ fn write_space(out: &mut String, space: &SpaceDiff) {
     row(out, "", "before", "after", &format!("{:>12}", "difference"));
     for (label, value) in numbers(space) {
         let rest = format!("{:>12}", signed(value.difference));
+        let size = if label == "capacity" { capacity } else { size };
         row(out, label, &size(value.before), &size(value.after), &rest);
     }
     if !space.waterfall.is_empty() {

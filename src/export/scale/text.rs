@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::build::{GrowerReport, PointReport, ScaleReport, ScaleSpace};
 use crate::export::document::{Document, Line, Table};
-use crate::model::{Bytes, percent, thousands};
+use crate::model::{Bytes, UnitSystem, percent, thousands};
 
 /// A range narrower than this share of what is allocated is not written out.
 const TOLD_SINGLY: f64 = 0.01;
@@ -75,7 +75,7 @@ pub(super) fn document(report: &ScaleReport) -> Document {
 }
 
 fn share_title(space: &ScaleSpace) -> String {
-    space.capacity_bytes.map_or_else(String::new, |bytes| format!("of {}", Bytes(bytes).short()))
+    space.capacity_bytes.map_or_else(String::new, |bytes| format!("of {}", UnitSystem::Binary.capacity(Bytes(bytes))))
 }
 
 /// The answers, a sentence each.

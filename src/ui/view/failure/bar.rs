@@ -4,7 +4,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::section::section;
 use crate::analysis::failure::Explanation;
-use crate::model::{Bytes, Failure, FailureValue, percent};
+use crate::model::{Bytes, Failure, FailureValue, capitalised, percent};
 use crate::ui::chart::{self, Span, Window};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{hairline, legend, paint_cut, vline};
@@ -41,7 +41,7 @@ pub fn show(
         return;
     }
     ui.horizontal(|ui| {
-        section(ui, theme, &format!("{} by part", capital(explained.memory)), "");
+        section(ui, theme, &format!("{} by part", capitalised(explained.memory)), "");
         for part in &explained.parts {
             if let Some(slot) = slot(part.name) {
                 legend(ui, slot, part.name, theme);
@@ -204,11 +204,6 @@ fn segment(ui: &mut Ui, context: &ViewContext<'_>, rect: Rect, name: &str, bytes
     response.on_hover_text_at_pointer(hover);
 }
 
-fn capital(words: &str) -> String {
-    let mut chars = words.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
 /// Every size in the message, titled by its key.
 pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, failure: &Failure) {
     let theme = context.theme;
@@ -218,7 +213,7 @@ pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, failure: &Failure) {
         .filter_map(|(key, value)| match value {
             FailureValue::Size(size) => {
                 let is_capacity = matches!(*key, "capacity" | "limit" | "pool_limit");
-                Some((capital(&key.replace('_', " ")), size.bytes, is_capacity))
+                Some((capitalised(&key.replace('_', " ")), size.bytes, is_capacity))
             }
             _ => None,
         })

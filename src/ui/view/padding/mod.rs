@@ -12,7 +12,7 @@ use egui::{Pos2, Rect, Sense, Ui, Vec2};
 use crate::analysis::Scene;
 use crate::analysis::alternatives::Form;
 use crate::analysis::shape_groups::ShapeGroup;
-use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
+use crate::model::{BufferId, Bytes, MemorySpace, capitalised, percent, thousands};
 use crate::ui::part::{Find, FindKey, View, ViewContext, empty};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{cut_label, link, segmented};
@@ -189,7 +189,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
         Which::Program => (found.waste, found.bytes),
     };
     ui.horizontal(|ui| {
-        ui.label(text(percent(waste.0, whole.0), size::VERDICT, Weight::SemiBold, theme.text));
+        ui.label(text(capitalised(&percent(waste.0, whole.0)), size::VERDICT, Weight::SemiBold, theme.text));
         let of = match state.which {
             Which::Step if at_peak => "of the peak is padding",
             Which::Step => "of what is reserved here is padding",

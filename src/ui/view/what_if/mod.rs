@@ -15,7 +15,7 @@ use egui::{Pos2, Rect, Sense, Ui, Vec2};
 use crate::advisor::{Advice, ChangesResults};
 use crate::analysis::map::TimeAxis;
 use crate::analysis::what_if::{Edit, TryVerdict};
-use crate::model::{Bytes, MemorySpace, thousands};
+use crate::model::{Bytes, MemorySpace, capitalised, thousands};
 use crate::ui::chart;
 use crate::ui::part::{BufferNames, View, ViewContext, empty};
 use crate::ui::session::Document;
@@ -231,12 +231,6 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
         let rows = words.response.rect.y_range();
         ui.painter().rect_filled(Rect::from_x_y_ranges(left..=left + 3.0, rows), 0.0, theme.warn);
     }
-}
-
-/// Capitalises the first letter.
-fn capitalised(words: &str) -> String {
-    let mut chars = words.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 fn readout(ui: &mut Ui, theme: &Theme, label: &str, value: &str, below: &str) {
