@@ -9,7 +9,7 @@ mod value;
 mod window;
 
 use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
-use crate::model::{CachingDevice, CachingSnapshot, DeviceKind, Profile, StringId, counted};
+use crate::model::{CachingDevice, CachingSnapshot, DeviceKind, Profile, StringId, counted, thousands};
 use crate::source::{Input, Stage};
 use keys as key;
 use machine::{Halt, Machine, Root};
@@ -83,8 +83,10 @@ fn is_opcode(code: u8) -> bool {
 /// Says what could not be understood.
 fn note_left_out(records: &Records, context: Context<'_>) {
     if records.left_out > 0 {
-        let text = format!("{} left out: its values are not those of a snapshot", counted(records.left_out, "entry"));
-        let text = text.replace("entrys left out: its", "entries left out: their");
+        let text = match records.left_out {
+            1 => "1 entry left out: its values are not those of a snapshot".to_owned(),
+            many => format!("{} entries left out: their values are not those of a snapshot", thousands(many)),
+        };
         context.reporter.warn(text, records.first_left_out);
     }
     let name = |(&name, &count): (&u32, &u64)| (records.snapshot.strings.get(StringId(name)), count);
