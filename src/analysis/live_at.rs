@@ -20,14 +20,6 @@ pub struct LiveBuffer {
     pub written: Option<(u32, u32)>,
 }
 
-impl LiveBuffer {
-    /// Whether it holds its value at a point; before and after that its memory is only reserved.
-    #[must_use]
-    pub fn is_written_at(&self, point: u32) -> bool {
-        self.written.is_none_or(|(first, last)| (first..=last).contains(&point))
-    }
-}
-
 /// When memory is reserved for a buffer and when it holds the buffer's value, as inclusive ranges of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Residency {
