@@ -5,7 +5,7 @@
 
 use std::sync::Mutex;
 
-use super::directory::{Directory, Place};
+use super::directory::{ComputationLocation, Directory};
 use super::fields::{computation, instruction, output_alias};
 use super::ids::{ComputationEntry, IdIndex};
 use super::region::Region;
@@ -142,7 +142,7 @@ fn divide(module: &Region, directory: &Directory) -> Vec<Piece> {
 }
 
 /// Cuts a large computation at instruction boundaries.
-fn cut(module: &Region, computation: usize, place: Place, pieces: &mut Vec<Piece>) {
+fn cut(module: &Region, computation: usize, place: ComputationLocation, pieces: &mut Vec<Piece>) {
     let Some(bytes) = module.get(place.start as usize..place.end as usize) else { return };
     let mut reader = Reader::new(bytes, 0);
     let mut start = place.start;
