@@ -6,7 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
-use crate::analysis::what_if::batch::{outline, weights};
+use crate::analysis::what_if::batch::outline;
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -97,7 +97,7 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.memory.kept.passes.contains(&Pass::Backward) {
         return;
     }
-    let mut weights = weights(case.program, &case.memory.base, &case.memory.data);
+    let mut weights = case.memory.weights(case.program).clone();
     weights.extend(whole_weights(case));
     let classes = case.analysis.classes(case.program);
     let rows: Vec<&AtPeak> = case
