@@ -39,11 +39,11 @@ pub fn unfolded(targets: Vec<Target>) -> Vec<Target> {
         match OpenedSession::read(path) {
             Ok(None) => found.push(target),
             Ok(Some(session)) => {
-                let (paths, notes) = session.targets();
+                let (targets, notes) = session.to_open();
                 for note in notes {
                     terminal::complain(&format!("note: {note}"));
                 }
-                found.extend(paths.into_iter().map(Target::Path));
+                found.extend(targets);
             }
             // Opening it will say why it cannot be read.
             Err(_) => found.push(target),

@@ -42,6 +42,8 @@ pub struct Glance {
     pub allocated: Vec<(MemorySpace, Bytes)>,
     /// Whether the program has a buffer assignment.
     pub has_buffer_assignment: bool,
+    /// Bytes of the fullest tile of an IPU, and what a tile has; `None` for other devices.
+    pub fullest_tile: Option<(Bytes, Option<Bytes>)>,
 }
 
 impl Glance {

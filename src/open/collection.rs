@@ -2,14 +2,14 @@
 //! demand and not cached here.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-use super::file::open_with;
+use super::file::{join_poplar_files, open_input, open_with};
 use super::modules::{device_of, dump_entry, glance_member, glance_trace, is_about_another_module, mentions_module};
-use crate::decode::{Context, DECODERS, DecodeError, Reporter, poplar, xspace};
+use crate::decode::{Context, DECODERS, DecodeError, Family, Reporter, poplar, xspace};
 use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo};
 use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_run_file};
 
@@ -58,12 +58,12 @@ pub(super) enum Content {
 }
 
 impl Collection {
-    /// Whether a path is a folder (other than a Poplar report) or an archive.
+    /// Whether a path is a folder or an archive. A folder with nothing but a Poplar report is one profile.
     #[must_use]
     pub fn is_collection(path: &Path) -> bool {
         if path.is_dir() {
-            // A Poplar report is one profile in several files.
-            return poplar::report_files(path).is_empty();
+            let report = poplar::report_files(path);
+            return report.is_empty() || has_other_profiles(path, &report);
         }
         Input::open(path).is_ok_and(|input| ArchiveKind::of(&input).is_some())
     }
@@ -136,6 +136,10 @@ impl Collection {
             collection.notes.push(format!("{} further files were not examined", unnamed.len() - MAX_UNNAMED));
             unnamed.truncate(MAX_UNNAMED);
         }
+        let (reports, unnamed) = poplar_reports(unnamed);
+        for (primary, companions) in reports {
+            collection.entries.push(Entry::of_file(primary, companions));
+        }
         for member in unnamed {
             progress.check()?;
             collection.add_unnamed(member, progress)?;
@@ -164,17 +168,7 @@ impl Collection {
             return Ok(());
         };
         if decoder.format() != xspace::FORMAT {
-            let entry = Entry {
-                name: member.file_name().to_owned(),
-                group: member.folder().to_owned(),
-                file: member.path.clone(),
-                bytes: member.bytes,
-                others: Vec::new(),
-                content: Content::Files { primary: member, companions: Vec::new() },
-                glance: OnceLock::new(),
-                device: OnceLock::new(),
-            };
-            self.entries.push(entry);
+            self.entries.push(Entry::of_file(member, Vec::new()));
             return Ok(());
         }
         let reporter = Reporter::default();
@@ -327,6 +321,45 @@ impl Collection {
     }
 }
 
+/// Whether a folder holds profiles of known formats beside the files of a report.
+fn has_other_profiles(folder: &Path, report: &[PathBuf]) -> bool {
+    let Ok(files) = std::fs::read_dir(folder) else { return false };
+    let files = files.take(MAX_UNNAMED).flatten().map(|file| file.path());
+    let mut others = files.filter(|path| path.is_file() && !report.contains(path) && !poplar::is_report_file(path));
+    let is_profile = |input: Input| {
+        DECODERS.iter().find(|decoder| decoder.recognises(&input)).is_some_and(|decoder| !decoder.is_fallback())
+    };
+    others.any(|path| Input::open(&path).is_ok_and(is_profile))
+}
+
+/// The Poplar reports among files, each as its main file and those that are joined to it, and all other files.
+fn poplar_reports(files: Vec<Member>) -> (Vec<(Member, Vec<Member>)>, Vec<Member>) {
+    let is_poplar = |member: &Member| {
+        let Ok(input) = member.open() else { return false };
+        let decoder = DECODERS.iter().find(|decoder| decoder.recognises(&input));
+        decoder.is_some_and(|decoder| decoder.reads().family == Family::Poplar)
+    };
+    let (parts, others): (Vec<Member>, Vec<Member>) =
+        files.into_iter().partition(|member| poplar::rank(member.file_name()).is_some() && is_poplar(member));
+    let mut folders: BTreeMap<String, Vec<Member>> = BTreeMap::new();
+    for part in parts {
+        folders.entry(part.folder().to_owned()).or_default().push(part);
+    }
+    let mut reports = Vec::new();
+    for mut parts in folders.into_values() {
+        parts.sort_by_key(|part| (poplar::rank(part.file_name()), part.path.clone()));
+        let number = |part: &Member| poplar::number_of(part.file_name()).map(str::to_owned);
+        // Files without a number belong to the first pair.
+        let first = parts.iter().find_map(&number);
+        let mut pairs: BTreeMap<Option<String>, Vec<Member>> = BTreeMap::new();
+        for part in parts {
+            pairs.entry(number(&part).or_else(|| first.clone())).or_default().push(part);
+        }
+        reports.extend(pairs.into_values().map(|mut pair| (pair.remove(0), pair)));
+    }
+    (reports, others)
+}
+
 /// Adds a file to the module it belongs to, by the start of its name or by its folder's name; returns whether one was
 /// found.
 fn put_to_module(dumps: &mut BTreeMap<(String, String), Vec<(DumpName, Member)>>, member: &Member) -> bool {
@@ -348,6 +381,20 @@ fn put_to_module(dumps: &mut BTreeMap<(String, String), Vec<(DumpName, Member)>>
 }
 
 impl Entry {
+    /// The entry of a file that is called by its name, and of the files joined to it.
+    fn of_file(primary: Member, companions: Vec<Member>) -> Self {
+        Self {
+            name: primary.file_name().to_owned(),
+            group: primary.folder().to_owned(),
+            file: primary.path.clone(),
+            bytes: primary.bytes,
+            others: Vec::new(),
+            content: Content::Files { primary, companions },
+            glance: OnceLock::new(),
+            device: OnceLock::new(),
+        }
+    }
+
     /// The name prefixed with its folder in the list: `run_2/jit_train_step`.
     #[must_use]
     pub fn full_name(&self) -> String {
@@ -363,10 +410,13 @@ impl Entry {
         })
     }
 
-    /// (HBM needed, HBM capacity), if [`Self::glance`] has been computed. Does not block.
+    /// (HBM needed, HBM capacity), of an IPU those of its fullest tile, if [`Self::glance`] has been computed. Does not block.
     #[must_use]
     pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
         let glance = self.glance.get()?;
+        if glance.fullest_tile.is_some() {
+            return glance.fullest_tile;
+        }
         let capacity =
             self.device.get().and_then(|device| device.capacity(MemorySpace::HBM)).map(|capacity| capacity.bytes);
         glance.allocated_in(MemorySpace::HBM).map(|needs| (needs, capacity))
@@ -427,15 +477,19 @@ impl Entry {
         }
     }
 
-    /// HBM the program needs; 0 if unknown.
+    /// HBM the program needs, of an IPU the bytes of its fullest tile; 0 if unknown.
     #[must_use]
     pub fn needs(&self) -> Bytes {
-        self.glance().allocated_in(MemorySpace::HBM).unwrap_or_default()
+        let glance = self.glance();
+        glance.fullest_tile.map(|tile| tile.0).or(glance.allocated_in(MemorySpace::HBM)).unwrap_or_default()
     }
 
-    /// HBM capacity of the device; `None` if unknown.
+    /// HBM capacity of the device, of an IPU that of a tile; `None` if unknown.
     #[must_use]
     pub fn capacity(&self) -> Option<Bytes> {
+        if let Some((_, capacity)) = self.glance().fullest_tile {
+            return capacity;
+        }
         self.device().capacity(MemorySpace::HBM).map(|capacity| capacity.bytes)
     }
 
@@ -447,8 +501,15 @@ impl Entry {
         progress.check()?;
         match &self.content {
             Content::Files { primary, companions } => {
-                let input = primary.open()?;
-                let mut profile = open_with(&input, companions, progress)?;
+                let is_report = poplar::rank(primary.file_name()).is_some() && !companions.is_empty();
+                let mut profile = if is_report {
+                    let first = open_input(&primary.open()?, progress)?;
+                    let (mut profile, failed) = join_poplar_files(Some(first), companions, progress)?;
+                    profile.sources.extend(failed);
+                    profile
+                } else {
+                    open_with(&primary.open()?, companions, progress)?
+                };
                 profile.name = if self.group.is_empty() || DumpName::parse(primary.file_name()).is_none() {
                     self.name.clone()
                 } else {

@@ -59,36 +59,16 @@ fn has_dump_name(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).and_then(DumpName::parse).is_some()
 }
 
-/// Opens the files of a Poplar report as one profile. If `path` is a file, it must be readable; if a folder, at least
-/// one file in it.
+/// Opens the Poplar report that a path belongs to or, as a folder, is. If `path` is a file, it must be readable; if a
+/// folder, at least one file in it.
 fn open_poplar_report(path: &Path, files: &[PathBuf], progress: &Progress) -> Result<Profile, DecodeError> {
-    let mut opened: Option<Profile> = None;
-    let mut failed: Vec<SourceInfo> = Vec::new();
-    let mut first_error = None;
-    for (at, file) in files.iter().enumerate() {
-        progress.check()?;
-        match Input::open(file).map_err(DecodeError::from).and_then(|input| open_input(&input, progress)) {
-            Ok(other) => match &mut opened {
-                None => opened = Some(other),
-                Some(profile) => poplar::join(profile, other),
-            },
-            Err(error) if error.is_cancelled() || (at == 0 && !path.is_dir()) => return Err(error),
-            Err(error) => {
-                failed.push(SourceInfo {
-                    path: file.display().to_string(),
-                    format: "unknown".to_owned(),
-                    bytes: file.metadata().map_or(0, |data| data.len()),
-                    notes: Vec::new(),
-                    error: Some(error.to_string()),
-                    cut_at: None,
-                });
-                first_error.get_or_insert(error);
-            }
-        }
-    }
-    let Some(mut profile) = opened else {
-        return Err(first_error.unwrap_or_else(|| DecodeError::Empty("the folder is empty".to_owned())));
+    let (first, rest) = match files {
+        [first, rest @ ..] if !path.is_dir() => (Some(first), rest),
+        all => (None, all),
     };
+    let first = first.map(|first| open_input(&Input::open(first)?, progress)).transpose()?;
+    let members: Vec<Member> = rest.iter().cloned().map(Member::from).collect();
+    let (mut profile, failed) = join_poplar_files(first, &members, progress)?;
     // Unreadable siblings of a file the user named are not reported; those in a folder the user named are.
     if path.is_dir() {
         profile.sources.extend(failed);
@@ -100,8 +80,46 @@ fn open_poplar_report(path: &Path, files: &[PathBuf], progress: &Progress) -> Re
             if path.is_dir() { None } else { folder.filter(|_| matches!(stem, "profile" | "graph" | "execution")) };
         profile.name = report_name.unwrap_or(if path.is_dir() { name } else { stem }).to_owned();
     }
-    poplar::check_cache(&mut profile);
     Ok(profile)
+}
+
+/// Joins the files of a Poplar report to what was opened of it already; those that cannot be read are returned.
+///
+/// # Errors
+/// If none can be read, or `progress` was cancelled.
+pub fn join_poplar_files(
+    mut opened: Option<Profile>,
+    files: &[Member],
+    progress: &Progress,
+) -> Result<(Profile, Vec<SourceInfo>), DecodeError> {
+    let mut failed: Vec<SourceInfo> = Vec::new();
+    let mut first_error = None;
+    for file in files {
+        progress.check()?;
+        match file.open().map_err(DecodeError::from).and_then(|input| open_input(&input, progress)) {
+            Ok(other) => match &mut opened {
+                None => opened = Some(other),
+                Some(profile) => poplar::join(profile, other),
+            },
+            Err(error) if error.is_cancelled() => return Err(error),
+            Err(error) => {
+                failed.push(SourceInfo {
+                    path: file.on_disk().map_or_else(|| file.path.clone(), |path| path.display().to_string()),
+                    format: "unknown".to_owned(),
+                    bytes: file.bytes,
+                    notes: Vec::new(),
+                    error: Some(error.to_string()),
+                    cut_at: None,
+                });
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    let Some(mut profile) = opened else {
+        return Err(first_error.unwrap_or_else(|| DecodeError::Empty("the folder is empty".to_owned())));
+    };
+    poplar::check_cache(&mut profile);
+    Ok((profile, failed))
 }
 
 /// Assigns the live ranges of a report to the buffers of the same names.

@@ -5,12 +5,15 @@ use std::sync::OnceLock;
 use super::collection::{Content, Entry};
 use super::file::join_device;
 use crate::decode::xla_report::assemble::module_name;
-use crate::decode::{Context, DECODERS, Reporter, hlo};
+use crate::decode::{Context, DECODERS, Family, Reporter, hlo};
 use crate::model::{AllocatorTrace, Bytes, Device, Glance, MemorySpace, Profile};
 use crate::source::{DumpName, Member, Progress, SharedBytes};
 
 /// Logs and statistics with more bytes than this are skipped.
 const MAX_TEXT: u64 = 16 << 20;
+
+/// Poplar profiles with more bytes than this are not decoded only to put them in order.
+const MAX_TILES: u64 = 16 << 20;
 
 /// Memory totals of a dump file, read without decoding it; empty if it is not an HLO proto.
 pub fn glance_member(member: &Member) -> Glance {
@@ -21,11 +24,28 @@ pub fn glance_member(member: &Member) -> Glance {
     {
         return hlo::glance_file(path).unwrap_or_default();
     }
+    if [".json", ".cbor", ".pop", "_json"].iter().any(|end| ends(end) || ends(&format!("{end}.gz"))) {
+        return glance_tiles(member).unwrap_or_default();
+    }
     if !(ends(".pb") || ends(".pb.gz") || ends(".pb.zst")) {
         return Glance::default();
     }
     let bytes = member.open().and_then(|input| input.load(&Progress::default()));
     bytes.map(|bytes| hlo::glance(&bytes)).unwrap_or_default()
+}
+
+/// The fullest tile of a Poplar profile, which has to be decoded for it; `None` for other files and large ones.
+fn glance_tiles(member: &Member) -> Option<Glance> {
+    let input = member.open().ok().filter(|_| member.bytes <= MAX_TILES)?;
+    let decoder = DECODERS.iter().find(|decoder| decoder.recognises(&input))?;
+    if decoder.reads().family != Family::Poplar {
+        return None;
+    }
+    let (progress, reporter) = (Progress::default(), Reporter::default());
+    let tiles = decoder.decode(&input, Context { progress: &progress, reporter: &reporter }).ok()?.tiles?;
+    let fullest = tiles.must_fit()?.iter().copied().max()?;
+    let capacity = tiles.target.bytes_per_tile.map(Bytes);
+    Some(Glance { fullest_tile: Some((Bytes(fullest), capacity)), ..Glance::default() })
 }
 
 /// Memory totals of a trace: the highest use of any one allocator.

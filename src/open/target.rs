@@ -94,6 +94,15 @@ impl Target {
         targets
     }
 
+    /// Whether two targets are the same path or the same bytes; a collection is the path it was read from.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Bytes(_, own), Self::Bytes(_, other)) => Arc::ptr_eq(own, other),
+            _ => self.origin().is_some() && self.origin() == other.origin(),
+        }
+    }
+
     /// Display name: file name, label of the bytes, or name of the entry.
     #[must_use]
     pub fn name(&self) -> String {

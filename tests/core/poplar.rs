@@ -10,7 +10,7 @@ use highwater::analysis::tiles::{MemoryReport, Selection, TileAnalysis, vertex_s
 use highwater::decode::poplar;
 use highwater::export::report::{self, Format, Options};
 use highwater::model::{Profile, TileMemory};
-use highwater::open;
+use highwater::open::{self, Collection};
 use highwater::source::{Input, Progress};
 use serde_json::Value;
 
@@ -239,6 +239,40 @@ fn a_folder_is_one_profile() {
         assert!(fact("tile mapping", "main") && fact("debug", "b.cpp:7"), "{:?}", profile.facts);
         let report = MemoryReport::new(memory, None, &Selection::Tiles(vec![5]), 5);
         assert_eq!(report.variables.len(), 15);
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_folder_of_several_profiles_lists_them_worst_first() {
+    let folder = folder("several");
+    let graph_of = |spec: &Spec| graph(spec, false);
+    let spec = small();
+    fs::write(folder.join("one.json"), graph_of(&spec)).unwrap();
+    fs::write(folder.join("two.cbor"), graph(&spec, true)).unwrap();
+    fs::create_dir(folder.join("inner")).unwrap();
+    let names =
+        |collection: &Collection| collection.entries.iter().map(highwater::open::Entry::full_name).collect::<Vec<_>>();
+    let write_report = |at: &Path| {
+        fs::write(at.join("graph.json"), graph_of(&spec)).unwrap();
+        fs::write(at.join("app.json"), r#"{"batch":4}"#).unwrap();
+    };
+    write_report(&folder);
+    write_report(&folder.join("inner"));
+    assert!(Collection::is_collection(&folder));
+    assert!(!Collection::is_collection(&folder.join("inner")));
+    let progress = Progress::default();
+    let mut collection = Collection::open(&folder, &progress).unwrap();
+    let mut found = names(&collection);
+    found.sort();
+    assert_eq!(found, ["graph.json", "inner/graph.json", "one.json", "two.cbor"]);
+    collection.sort_worst_first();
+    assert!(collection.entries.iter().all(|entry| entry.known().is_some()));
+    for row in 0..4 {
+        let profile = collection.open_entry(row, &progress).unwrap();
+        assert_eq!(tiles(&profile).1.total, Some(spec.sums().0));
+        let is_report = collection.entries[row].file.ends_with("graph.json");
+        assert_eq!(profile.facts.iter().any(|fact| fact.key == "batch"), is_report);
     }
     fs::remove_dir_all(folder).unwrap();
 }

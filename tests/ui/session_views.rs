@@ -271,7 +271,7 @@ fn reading_can_be_stopped_and_the_list_stays() {
     let work = app.work();
     let begin = std::time::Instant::now();
     while app.files.groups.is_empty() && begin.elapsed().as_secs() < 20 {
-        app.files.poll("overview", None, &work);
+        app.files.poll("overview", &|_| None, &work);
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     let listed = begin.elapsed();
@@ -280,7 +280,7 @@ fn reading_can_be_stopped_and_the_list_stays() {
     // Nothing is decoded while the worst program is being determined, and Stop ends that.
     app.files.groups[0].sorting = None;
     std::thread::sleep(std::time::Duration::from_millis(300));
-    app.files.poll("overview", None, &work);
+    app.files.poll("overview", &|_| None, &work);
     assert_eq!((app.files.decoded(), app.files.is_loading()), (0, false));
     // A program can still be chosen, and its reading cancelled.
     app.files.show(3, &work);
@@ -372,6 +372,94 @@ fn a_request_is_held_against_the_largest_free_block() {
     harness.run_ok();
     let free = short(&heap["free_bytes"]);
     assert!(says(&harness, &format!("100 MiB does not fit: {free} is free")), "{:?}", words(&harness));
+}
+
+#[test]
+fn errors_are_newest_first_and_fold_once_something_opens() {
+    let folder = Folder::new("errors");
+    let bad = |name: &str, bytes: &[u8]| {
+        let path = folder.0.join(name);
+        fs::write(&path, bytes).expect("written");
+        path
+    };
+    let bad = [bad("empty.hlo.pb", b""), bad("photo.png", b"\x00\x01\x02\x05"), bad("noise.bin", b"\x01\x02\x03\x04")];
+    let gone = folder.0.join("gone.hlo.pb");
+    let sample = common::sample_programs().remove(0);
+    let mut harness = gui::window(&[], [1280.0, 800.0], ThemeChoice::Dark, DeepLink::default());
+    for path in bad.iter().chain([&gone]) {
+        gui::drop_files(&mut harness, &[path]);
+    }
+    let height = |name: &str| {
+        let painted = gui::painted(&harness);
+        painted.into_iter().find(|text| text.words == format!("Could not read {name}")).map(|text| text.place.top())
+    };
+    assert!(height("gone.hlo.pb").expect("the newest") < height("noise.bin").expect("the one before"));
+    assert_eq!(height("empty.hlo.pb"), None, "only three are shown");
+    assert!(says(&harness, "3 of 4 errors are shown") && says(&harness, "Dismiss all"), "{:?}", words(&harness));
+    let formats = words(&harness).iter().filter(|label| label.starts_with("Supported files.")).count();
+    assert!(formats <= 1, "the formats are listed once");
+    gui::drop_files(&mut harness, &[&sample, &folder.0.join("gone too.hlo.pb")]);
+    assert!(says(&harness, "4 earlier files could not be read"), "{:?}", words(&harness));
+    assert!(says(&harness, "Could not read gone too.hlo.pb"), "{:?}", words(&harness));
+    assert_eq!(harness.state().files.entries.len(), 1, "the other file of the drop is open");
+    harness.get_by_label("Dismiss all").click();
+    harness.run_ok();
+    assert!(!says(&harness, "could not be read") && !says(&harness, "Could not read"), "{:?}", words(&harness));
+}
+
+#[test]
+fn comparing_is_offered_for_a_while_and_only_between_files_of_one_kind() {
+    let [first, second] = [common::sample_programs().remove(0), common::sample_programs().remove(1)];
+    let heap = made("gpu_0_bfc.memory_dump");
+    let mut harness = window(&first, None);
+    gui::drop_files(&mut harness, &[&heap]);
+    assert!(!says(&harness, "Compare with"), "{:?}", words(&harness));
+    gui::drop_files(&mut harness, &[&second]);
+    assert!(!says(&harness, "Compare with"), "{:?}", words(&harness));
+    harness.state_mut().files.close_current();
+    let work = harness.state().work();
+    harness.state_mut().files.show(0, &work);
+    harness.run_ok();
+    let row = harness.state().files.entries.iter().position(|entry| entry.target.path() == Some(&first));
+    harness.state_mut().files.show(row.expect("still open"), &work);
+    gui::drop_files(&mut harness, &[&second]);
+    assert!(says(&harness, "Compare with"), "{:?}", words(&harness));
+    harness.input_mut().time = Some(60.0);
+    harness.run_ok();
+    assert!(!says(&harness, "Compare with"), "{:?}", words(&harness));
+}
+
+#[test]
+fn a_session_brings_back_the_changes_of_every_file_and_what_was_pasted() {
+    let folder = Folder::new("session-edits");
+    let [first, second] = [common::sample_programs().remove(0), common::sample_programs().remove(1)];
+    let pasted = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 536870912 bytes.";
+    let mut harness = gui::window(&[&first, &second], [1600.0, 1000.0], ThemeChoice::Dark, DeepLink::default());
+    harness.event(egui::Event::Paste(pasted.to_owned()));
+    harness.run_ok();
+    let edits = |index: usize| vec![format!("dtype * {}", ["bf16", "f32"][index]).parse().expect("a change")];
+    let work = harness.state().work();
+    for (index, path) in [&first, &second].into_iter().enumerate() {
+        let app = harness.state_mut();
+        let row = app.files.entries.iter().position(|entry| entry.target.path() == Some(path)).expect("open");
+        app.files.show(row, &work);
+        app.files.current_mut().expect("open").shared.changes_mut().on = edits(index);
+    }
+    let session = harness.state().session().expect("a session");
+    let path = folder.0.join("saved.highwater");
+    open::session::write(&session, &path).expect("written");
+    let mut again = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Dark, DeepLink::default());
+    assert!(again.state_mut().take_errors().is_empty());
+    assert_eq!(again.state().files.entries.len(), 3, "{:?}", words(&again));
+    assert!(says(&again, "pasted text"));
+    let current = again.state().files.current.expect("shown");
+    assert_eq!(again.state().files.entries[current].target.path(), Some(second.as_path()));
+    for (index, path) in [&first, &second].into_iter().enumerate() {
+        let app = again.state_mut();
+        let row = app.files.entries.iter().position(|entry| entry.target.path() == Some(path)).expect("open");
+        app.files.show(row, &work);
+        assert_eq!(app.files.current_mut().expect("open").shared.changes.on, edits(index));
+    }
 }
 
 #[test]

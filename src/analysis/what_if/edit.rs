@@ -227,13 +227,23 @@ fn element_type(text: &str) -> Result<ElementType, EditError> {
         .ok_or_else(|| EditError::Value(text.to_owned(), "an element type"))
 }
 
+/// The text without quotes around its first word, as they are written for a shell: `'layer_*' 8`.
+fn unquoted(text: &str) -> String {
+    let Some(quote) = text.chars().next().filter(|first| matches!(first, '\'' | '"')) else { return text.to_owned() };
+    match text[1..].split_once(quote) {
+        Some((word, rest)) if rest.is_empty() || rest.starts_with(char::is_whitespace) => format!("{word}{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
 impl FromStr for Edit {
     type Err = EditError;
 
     fn from_str(text: &str) -> Result<Self, EditError> {
         let text = text.trim();
         let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let rest = rest.trim();
+        let rest = unquoted(rest.trim());
+        let rest = rest.as_str();
         // Arguments may contain blanks (`params['a b']`), so the value follows the last one.
         let with_last = |form| rest.rsplit_once(char::is_whitespace).ok_or(EditError::Form(form));
         let arguments = |text: &str, form| Arguments::parse(text).ok_or(EditError::Form(form));
@@ -293,6 +303,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn quotes_of_a_shell_are_left_out() {
+        for (written, meant) in
+            [("dtype '*' bf16", "dtype * bf16"), ("remat \"layer_*\" 8", "remat layer_* 8"), ("donate 'x'", "donate x")]
+        {
+            assert_eq!(written.parse::<Edit>().ok(), meant.parse::<Edit>().ok(), "{written}");
+        }
+    }
 
     #[test]
     fn every_form_is_read_as_it_is_written() {

@@ -39,7 +39,9 @@ use rayon::prelude::*;
 use scan::{Excerpt, scan};
 
 use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
-use crate::model::{Capacity, Device, DeviceKind, Failure, FailureKind, MemorySpace, NoteCode, Profile, Speaker};
+use crate::model::{
+    Capacity, Device, DeviceKind, Failure, FailureKind, MemorySpace, NoteCode, Profile, Speaker, counted,
+};
 use crate::source::{Input, Packing, Stage};
 
 /// More messages than this are counted, not kept.
@@ -154,9 +156,11 @@ impl Reading {
 /// What was looked for, in a sentence.
 fn nothing_found(bytes: u64, lines: u64) -> String {
     format!(
-        "No out-of-memory message in {lines} lines ({bytes} bytes). Looked for those of the TPU compiler and runtime, XLA, \
-         TensorFlow, PyTorch, CUDA and its libraries, ROCm, vLLM and other servers, ggml, ONNX Runtime, Triton, Neuron, \
-         Poplar, and of the host's kernel and schedulers"
+        "No out-of-memory message in {} ({}). Looked for those of the TPU compiler and runtime, XLA, TensorFlow, \
+         PyTorch, CUDA and its libraries, ROCm, vLLM and other servers, ggml, ONNX Runtime, Triton, Neuron, \
+         Poplar, and of the host's kernel and schedulers",
+        counted(lines, "line"),
+        counted(bytes, "byte")
     )
 }
 

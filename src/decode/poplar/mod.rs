@@ -28,7 +28,7 @@ pub use join::{check_cache, join};
 use json::Json;
 use pull::{Feed, Pull};
 use recognise::Kind;
-pub use report::{is_report_file, report_files};
+pub use report::{is_report_file, number_of, rank, report_files};
 pub use sql::{SqlDecoder, TileVariable, step_ids, variables_of_tile};
 use state::State;
 

@@ -31,7 +31,8 @@ const NAMES: &[&str] = &[
 ];
 
 /// The place of a name in the order in which files of a report are joined; nothing for other files.
-fn rank(name: &str) -> Option<usize> {
+#[must_use]
+pub fn rank(name: &str) -> Option<usize> {
     let plain = name.strip_suffix(".gz").unwrap_or(name);
     if let Some(at) = NAMES.iter().position(|known| *known == plain) {
         return Some(at);
@@ -94,6 +95,12 @@ fn named_files(path: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The number of a pair of files, which tells the reports of a folder apart.
+#[must_use]
+pub fn number_of(name: &str) -> Option<&str> {
+    name.split_once(".graph_json").or_else(|| name.split_once(".exec_json")).map(|parts| parts.0)
+}
+
 /// The report files of a folder in order. Of numbered pairs only those of the number that is asked for, else of the
 /// first.
 fn files_in(folder: &Path, asked: Option<&str>) -> Vec<PathBuf> {
@@ -109,8 +116,7 @@ fn files_in(folder: &Path, asked: Option<&str>) -> Vec<PathBuf> {
         })
         .collect();
     found.sort();
-    let number =
-        |name: &str| name.split_once(".graph_json").or_else(|| name.split_once(".exec_json")).map(|p| p.0.to_owned());
+    let number = |name: &str| number_of(name).map(str::to_owned);
     let wanted = asked.and_then(number).or_else(|| found.iter().find_map(|(_, name, _)| number(name)));
     found.retain(|(_, name, _)| number(name).is_none_or(|own| Some(own) == wanted));
     found.into_iter().map(|(.., path)| path).collect()

@@ -31,6 +31,9 @@ pub struct SavedProfile {
     /// Size in bytes of a file; 0 for a folder.
     #[serde(default)]
     pub bytes: u64,
+    /// A text that was pasted, which is in no file; the path is only its name then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// What its contents were when it was saved ([`super::content_hash`]); empty if unknown.
     #[serde(default)]
     pub hash: String,

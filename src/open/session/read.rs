@@ -1,14 +1,15 @@
 //! Reads a session file, plain or packed, and finds the profiles that it names.
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::format::{SCHEMA, Session};
+use super::format::{SCHEMA, SavedProfile, Session};
 use super::hash::content_hash;
+use crate::open::Target;
 use crate::source::{Archive, ArchiveKind, Input, Progress, SourceError};
 
 /// Longest session in bytes.
-const MOST_BYTES: u64 = 4 << 20;
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Most profiles of a session.
 const MOST_PROFILES: usize = 10_000;
@@ -38,8 +39,8 @@ pub enum SessionError {
 pub struct OpenedSession {
     /// Its contents.
     pub session: Session,
-    /// Where each of its profiles is; of a packed session, the session file itself.
-    pub paths: Vec<PathBuf>,
+    /// What each of its profiles is opened from; of a packed session, the session file itself.
+    pub targets: Vec<Target>,
     /// Whether the profiles are in the file.
     pub is_packed: bool,
 }
@@ -78,23 +79,31 @@ impl OpenedSession {
             return Err(SessionError::TooMany(MOST_PROFILES));
         }
         let folder = path.parent().unwrap_or(Path::new(""));
-        let paths = session.profiles.iter();
-        let paths = paths.map(|profile| if is_packed { path.to_owned() } else { folder.join(&profile.path) }).collect();
-        Ok(Some(Self { session, paths, is_packed }))
+        let target = |profile: &SavedProfile| match &profile.text {
+            Some(text) => Target::Bytes(profile.path.clone(), text.as_bytes().into()),
+            None if is_packed => Target::Path(path.to_owned()),
+            None => Target::Path(folder.join(&profile.path)),
+        };
+        let targets = session.profiles.iter().map(target).collect();
+        Ok(Some(Self { session, targets, is_packed }))
     }
 
-    /// The paths to open, each once, the one that is shown first; and a sentence about each profile that is missing or
+    /// What to open, each path once, the one that is shown first; and a sentence about each profile that is missing or
     /// has changed.
     #[must_use]
-    pub fn targets(&self) -> (Vec<PathBuf>, Vec<String>) {
+    pub fn to_open(&self) -> (Vec<Target>, Vec<String>) {
         let mut notes = Vec::new();
-        let mut order: Vec<usize> = (0..self.paths.len()).collect();
+        let mut order: Vec<usize> = (0..self.targets.len()).collect();
         order.sort_by_key(|&row| row != self.session.shown);
-        let mut paths: Vec<PathBuf> = Vec::new();
+        let mut targets: Vec<Target> = Vec::new();
         for row in order {
-            let (path, saved) = (&self.paths[row], &self.session.profiles[row]);
-            if !paths.contains(path) {
-                paths.push(path.clone());
+            let (target, saved) = (&self.targets[row], &self.session.profiles[row]);
+            let Some(path) = target.path() else {
+                targets.push(target.clone());
+                continue;
+            };
+            if !targets.iter().any(|known| known.path() == Some(path)) {
+                targets.push(target.clone());
             }
             if self.is_packed || saved.hash.is_empty() {
                 continue;
@@ -106,7 +115,7 @@ impl OpenedSession {
                 Err(_) => {}
             }
         }
-        (paths, notes)
+        (targets, notes)
     }
 }
 

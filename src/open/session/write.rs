@@ -26,6 +26,9 @@ pub struct PackOptions {
 pub fn write(session: &Session, path: &Path) -> io::Result<()> {
     let folder = std::path::absolute(path)?.parent().map(Path::to_owned).unwrap_or_default();
     let relative = |saved: &SavedProfile| {
+        if saved.text.is_some() {
+            return Ok(saved.clone());
+        }
         let absolute = std::path::absolute(&saved.path)?;
         let shown = absolute.strip_prefix(&folder).unwrap_or(&absolute).display().to_string();
         Ok(SavedProfile { path: shown, ..saved.clone() })
@@ -38,8 +41,11 @@ pub fn write(session: &Session, path: &Path) -> io::Result<()> {
 /// Writes a session and its profiles into one archive, to hand on.
 ///
 /// # Errors
-/// If a profile cannot be read or the archive not be written.
+/// If a profile cannot be read, the archive not be written, or names in a pasted text were to be hidden.
 pub fn pack(session: &Session, path: &Path, options: PackOptions) -> io::Result<()> {
+    if options.hides_names && session.profiles.iter().any(|saved| saved.text.is_some()) {
+        return Err(io::Error::other("names in pasted texts cannot be hidden"));
+    }
     let names: Vec<String> = session
         .profiles
         .iter()
@@ -65,7 +71,7 @@ pub fn pack(session: &Session, path: &Path, options: PackOptions) -> io::Result<
         let large = SimpleFileOptions::default().large_file(true);
         zip.start_file(MEMBER, SimpleFileOptions::default())?;
         zip.write_all(json(&packed)?.as_bytes())?;
-        for (saved, name) in session.profiles.iter().zip(&names) {
+        for (saved, name) in session.profiles.iter().zip(&names).filter(|(saved, _)| saved.text.is_none()) {
             let source = Path::new(&saved.path);
             if source.is_dir() {
                 let tree = Tree::folder(source, &Progress::default()).map_err(io::Error::other)?;

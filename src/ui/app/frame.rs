@@ -1,5 +1,7 @@
 //! One frame of the window: opened and dropped files, bars, view, side panel and overlays.
 
+use std::path::Path;
+
 use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
 use super::chrome::side_panel::{self, Shown};
@@ -18,6 +20,12 @@ use crate::ui::widget::{cut, keys};
 impl App {
     /// Starts opening something; open files stay open.
     pub fn open(&mut self, target: Target) {
+        self.errors_before = self.errors.len();
+        self.open_one(target);
+    }
+
+    /// As [`Self::open`], together with others.
+    pub(super) fn open_one(&mut self, target: Target) {
         let work = self.work();
         self.search.clear();
         if !target.path().is_some_and(|path| self.open_if_session(path)) {
@@ -30,8 +38,9 @@ impl App {
     pub fn open_together(&mut self, paths: Vec<std::path::PathBuf>) {
         let targets = Target::together(paths);
         self.files.begin_batch(targets.len());
+        self.errors_before = self.errors.len();
         for target in targets {
-            self.open(target);
+            self.open_one(target);
         }
         self.poll();
     }
@@ -43,9 +52,14 @@ impl App {
 
     pub(super) fn poll(&mut self) {
         let before = self.files.current;
+        let decoded = self.files.decoded();
         let work = self.work();
-        let program = self.link.as_ref().and_then(|link| link.program.clone());
-        self.files.poll(FIRST, program.as_deref(), &work);
+        let (link, places) = (&self.link, &self.places);
+        let program = |path: &Path| {
+            let place = places.iter().find(|place| place.0.path() == Some(path)).map(|place| &place.1);
+            place.or(link.as_ref()).and_then(|link| link.program.clone())
+        };
+        self.files.poll(FIRST, &program, &work);
         self.take_reread(&work);
         self.tell_newest_failure();
         self.errors.extend(self.files.take_errors());
@@ -58,10 +72,15 @@ impl App {
             }
             self.files.close(index);
         }
+        if self.files.decoded() > decoded {
+            // What failed before this was opened is old.
+            self.folded_errors = self.errors_before.min(self.errors.len());
+        }
         self.recall();
         if before.is_none() && self.files.current.is_some() {
             self.begin();
         }
+        self.go_to_places();
         if self.options.names_hidden {
             self.hide_names();
         }

@@ -15,6 +15,7 @@ use super::settings_store::SettingsStore;
 use super::share::deep_link::DeepLink;
 use super::share::pressed_keys::PressedKeys;
 use crate::analysis::names::hide::Aliases;
+use crate::open::Target;
 use crate::ui::session::Options;
 use crate::ui::view::FIRST;
 use crate::ui::widget::style;
@@ -51,7 +52,12 @@ pub struct App {
     pub(super) help: Option<Help>,
     /// Whether the right panel is open; `None` to open it if there is room.
     pub(super) panel: Option<bool>,
+    /// Files that could not be read, and why; the newest is last.
     pub(super) errors: Vec<(String, String)>,
+    /// How many of them are older than what was opened since, and are folded into a line.
+    pub(super) folded_errors: usize,
+    /// How many there were when something was opened last.
+    pub(super) errors_before: usize,
     pub(super) message: Option<(String, f64)>,
     /// Text of the capacity field.
     pub(super) capacity_field: String,
@@ -63,10 +69,12 @@ pub struct App {
     pub(super) revealed: Option<usize>,
     /// Title of the window as it was set last.
     pub(super) title: String,
-    /// Paths before and after, to compare once both are read.
-    pub(super) comparing: Option<(std::path::PathBuf, std::path::PathBuf)>,
-    /// Entries before and after that the window offers to compare.
-    pub(super) offered: Option<(Place, Place)>,
+    /// What is before and after, to compare once both are read.
+    pub(super) comparing: Option<(Target, Target)>,
+    /// The places of a session to go to, each as soon as its file is read.
+    pub(super) places: Vec<(Target, DeepLink)>,
+    /// Entries before and after that the window offers to compare, until a time in seconds since the start.
+    pub(super) offered: Option<(Place, Place, f64)>,
     /// The entry that was shown when a file was dropped, until that is read.
     pub(super) dropped_on: Option<Place>,
     /// What draws the window, with its version.
@@ -101,6 +109,8 @@ impl App {
             help: None,
             panel: None,
             errors: Vec::new(),
+            folded_errors: 0,
+            errors_before: 0,
             message: None,
             capacity_field: String::new(),
             search: String::new(),
@@ -108,6 +118,7 @@ impl App {
             revealed: None,
             title: String::new(),
             comparing: None,
+            places: Vec::new(),
             offered: None,
             dropped_on: None,
             graphics: None,

@@ -62,6 +62,17 @@ impl Document {
         self.has_buffers() && self.profile.programs.iter().any(|program| !program.is_listing)
     }
 
+    /// Whether both have memory of the same kind: programs with live ranges, tiles, or histories of allocators.
+    #[must_use]
+    pub fn is_comparable_with(&self, other: &Self) -> bool {
+        let has = |has: &dyn Fn(&Self) -> bool| has(self) && has(other);
+        has(&|one| one.analysis.programs.iter().any(|program| !program.spaces.is_empty()) && one.has_times())
+            || has(&Self::has_tiles)
+            || has(&|one| !one.analysis.runtime.is_empty())
+            || has(&|one| one.profile.caching.is_some())
+            || has(&|one| one.profile.live.is_some())
+    }
+
     /// Whether there is memory by IPU tile.
     #[must_use]
     pub fn has_tiles(&self) -> bool {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use egui::{Frame, Key, Margin, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
+use crate::model::counted;
 use crate::open::Target;
 use crate::ui::app::help::state::HelpPage;
 use crate::ui::app::{App, Command};
@@ -124,31 +125,68 @@ impl App {
         (name, whole)
     }
 
-    /// Error cards for files that could not be read, below the view so that they do not cover it. Open files stay open.
+    /// Error cards for files that could not be read, newest first, below the view so that they do not cover it. What is
+    /// older than the file opened last is folded into a line. Open files stay open.
     pub(in crate::ui::app) fn error_cards(&mut self, ui: &mut Ui, theme: &Theme) {
         let cards = self.failures();
         if cards.is_empty() {
             return;
         }
+        let files = self.errors.len();
+        // Failed jobs are after the files and never folded.
+        let is_folded = |index: usize| index < self.folded_errors;
+        let order: Vec<usize> = (files..cards.len()).rev().chain((0..files).rev()).collect();
+        let (folded, open): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|&index| is_folded(index));
         let frame = Frame::new().fill(theme.panel).inner_margin(Margin::symmetric(12, 6));
         let mut pressed = None;
         let shown = egui::Panel::bottom("error cards").resizable(false).frame(frame).show(ui, |ui| {
-            let hidden = cards.len().saturating_sub(MOST_CARDS);
             let most = ui.ctx().content_rect().height() * MOST_HEIGHT;
+            if cards.len() > 1 {
+                ui.horizontal(|ui| {
+                    let mut words = String::new();
+                    if !folded.is_empty() {
+                        let kind = if open.is_empty() { "file" } else { "earlier file" };
+                        words = format!("{} could not be read", counted(folded.len() as u64, kind));
+                    } else if open.len() > MOST_CARDS {
+                        words = format!("{} of {} are shown", MOST_CARDS, counted(open.len() as u64, "error"));
+                    }
+                    ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
+                    if !folded.is_empty() && controls::button(ui, "Show", "", theme).clicked() {
+                        pressed = Some(Answer::Unfold);
+                    }
+                    if controls::button(ui, "Dismiss all", "", theme).clicked() {
+                        pressed = Some(Answer::DismissAll);
+                    }
+                });
+            } else if !folded.is_empty() {
+                ui.horizontal(|ui| {
+                    let words = "1 file could not be read";
+                    ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
+                    if controls::button(ui, "Show", "", theme).clicked() {
+                        pressed = Some(Answer::Unfold);
+                    }
+                    if controls::button(ui, "Dismiss", "", theme).clicked() {
+                        pressed = Some(Answer::DismissAll);
+                    }
+                });
+            }
+            if open.is_empty() {
+                return;
+            }
             egui::ScrollArea::vertical().max_height(most).min_scrolled_height(most).auto_shrink([false, true]).show(
                 ui,
                 |ui| {
-                    for (index, card) in cards.into_iter().enumerate().skip(hidden) {
-                        if let Some(answer) = failure_card(ui, theme, &card) {
-                            pressed = Some((index, answer, card));
+                    for &index in open.iter().take(MOST_CARDS) {
+                        if let Some(answer) = failure_card(ui, theme, &cards[index], index) {
+                            pressed = Some(answer);
                         }
+                    }
+                    if open.iter().take(MOST_CARDS).any(|&index| cards[index].is_other_kind) {
+                        let hint = format!("Supported files. {}", crate::decode::inputs().join(". "));
+                        ui.add(egui::Label::new(text(hint, size::SMALL, Weight::Regular, theme.text3)).wrap());
                     }
                 },
             );
-            if hidden > 0 {
-                let words = format!("and {hidden} more, shown as these are dismissed");
-                ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
-            }
         });
         // A panel keeps the size of the previous frame.
         let (id, height) = (egui::Id::unique("height of the error cards"), shown.response.rect.height());
@@ -157,12 +195,18 @@ impl App {
             ui.ctx().request_repaint();
         }
         match pressed {
-            Some((_, Answer::Copy, card)) => {
-                self.ctx.copy_text(card.report);
+            Some(Answer::Copy(index)) => {
+                self.ctx.copy_text(cards[index].report.clone());
                 self.say("Copied");
             }
-            Some((index, Answer::Dismiss, _)) if index < self.errors.len() => drop(self.errors.remove(index)),
-            Some((index, Answer::Dismiss, _)) => self.failed_jobs.dismiss(index - self.errors.len()),
+            Some(Answer::Dismiss(index)) if index < files => drop(self.errors.remove(index)),
+            Some(Answer::Dismiss(index)) => self.failed_jobs.dismiss(index - files),
+            Some(Answer::DismissAll) => {
+                self.errors.clear();
+                self.folded_errors = 0;
+                (files..cards.len()).for_each(|_| self.failed_jobs.dismiss(0));
+            }
+            Some(Answer::Unfold) => self.folded_errors = 0,
             None => {}
         }
     }
@@ -180,10 +224,10 @@ impl App {
                 Some((what, _)) => (what.to_owned(), true),
                 None => (error.clone(), false),
             };
-            let hint = is_other_kind.then(|| format!("Supported files. {}", crate::decode::inputs().join(". ")));
             FailureCard {
                 title: format!("Could not read {name}"),
-                hint: hint.unwrap_or_default(),
+                hint: "",
+                is_other_kind,
                 copy: "Copy details",
                 report: format!("{name}: {error}"),
                 words,
@@ -191,7 +235,8 @@ impl App {
         });
         let jobs = self.failed_jobs.list().into_iter().map(|failed| FailureCard {
             title: format!("Could not compute: {}", failed.job),
-            hint: "This is a bug in Highwater. The report contains nothing from your profile.".to_owned(),
+            hint: "This is a bug in Highwater. The report contains nothing from your profile.",
+            is_other_kind: false,
             copy: "Copy report",
             report: failed.report(),
             words: failed.message,
@@ -254,16 +299,20 @@ pub(in crate::ui::app) fn sheet_frame(theme: &Theme) -> Frame {
 struct FailureCard {
     title: String,
     words: String,
-    hint: String,
+    hint: &'static str,
+    /// Whether the file is of a kind that cannot be read.
+    is_other_kind: bool,
     /// Label of the button that copies the report.
     copy: &'static str,
     report: String,
 }
 
-/// A click on an error card.
+/// A click on an error card, by its index, or on the line above them.
 enum Answer {
-    Copy,
-    Dismiss,
+    Copy(usize),
+    Dismiss(usize),
+    DismissAll,
+    Unfold,
 }
 
 /// Maximum number of cards shown at once.
@@ -275,7 +324,7 @@ const MOST_HEIGHT: f32 = 0.35;
 const BUTTONS: f32 = 210.0;
 
 /// Draws a card in the available width; returns the button that was pressed.
-fn failure_card(ui: &mut Ui, theme: &Theme, card: &FailureCard) -> Option<Answer> {
+fn failure_card(ui: &mut Ui, theme: &Theme, card: &FailureCard, index: usize) -> Option<Answer> {
     let mut answer = None;
     let margin = Margin { left: 14, right: 8, top: 6, bottom: 6 };
     let shown = Frame::new().inner_margin(margin).show(ui, |ui| {
@@ -287,14 +336,14 @@ fn failure_card(ui: &mut Ui, theme: &Theme, card: &FailureCard) -> Option<Answer
                 ui.add(egui::Label::new(text(&card.title, size::BODY, Weight::SemiBold, theme.text)).wrap());
                 ui.add(egui::Label::new(text(&card.words, size::BODY, Weight::Regular, theme.text2)).wrap());
                 if !card.hint.is_empty() {
-                    ui.add(egui::Label::new(text(&card.hint, size::SMALL, Weight::Regular, theme.text3)).wrap());
+                    ui.add(egui::Label::new(text(card.hint, size::SMALL, Weight::Regular, theme.text3)).wrap());
                 }
             });
             if controls::button(ui, card.copy, "", theme).clicked() {
-                answer = Some(Answer::Copy);
+                answer = Some(Answer::Copy(index));
             }
             if controls::button(ui, "Dismiss", "", theme).clicked() {
-                answer = Some(Answer::Dismiss);
+                answer = Some(Answer::Dismiss(index));
             }
         });
     });

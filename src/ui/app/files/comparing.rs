@@ -11,6 +11,9 @@ use crate::ui::session::Before;
 use crate::ui::view::COMPARE;
 use crate::ui::widget::theme::Theme;
 
+/// How long a comparison is offered, in seconds.
+const OFFERED: f64 = 12.0;
+
 impl App {
     /// Compares an open or listed file with the one that is shown.
     pub(in crate::ui::app) fn compare_with(&mut self, before: usize) {
@@ -25,27 +28,26 @@ impl App {
         let compares = self.link.as_ref().is_some_and(|link| link.view.as_deref() == Some(COMPARE));
         match <[Target; 2]>::try_from(targets) {
             Ok([before, after]) if compares => self.open_to_compare(before, after),
-            Ok(both) => both.into_iter().for_each(|target| self.open(target)),
-            Err(targets) => targets.into_iter().for_each(|target| self.open(target)),
+            Ok(both) => both.into_iter().for_each(|target| self.open_one(target)),
+            Err(targets) => targets.into_iter().for_each(|target| self.open_one(target)),
         }
     }
 
     /// Opens two files and compares them: the first is before.
     pub fn open_to_compare(&mut self, before: Target, after: Target) {
-        let both = before.path().zip(after.path()).map(|(before, after)| (before.to_owned(), after.to_owned()));
+        let both = (before.clone(), after.clone());
         self.open(before);
         self.open(after);
-        self.comparing = both;
+        self.comparing = Some(both);
         self.poll();
     }
 
-    /// Starts what was asked for by path, and keeps every comparison at the state of its files: names that are hidden are
+    /// Starts what was asked for, and keeps every comparison at the state of its files: names that are hidden are
     /// hidden on both sides.
     pub(in crate::ui::app) fn poll_comparisons(&mut self) {
         if let Some((before, after)) = self.comparing.take_if(|_| !self.files.is_loading()) {
-            let worst_of = |path: &std::path::Path| {
-                self.files.entries.iter().position(|entry| entry.target.origin() == Some(path))
-            };
+            let worst_of =
+                |target: &Target| self.files.entries.iter().position(|entry| entry.target.is_same_as(target));
             if let Some((before, after)) = worst_of(&before).zip(worst_of(&after)) {
                 // Of a folder, the program of the same name.
                 let name = self.files.entries[after].name.clone();
@@ -54,7 +56,7 @@ impl App {
                 let before = self.files.entries.iter().position(is_same).unwrap_or(before);
                 let work = self.work();
                 self.files.compare(before, after, &work);
-                self.files.poll(crate::ui::view::FIRST, None, &work);
+                self.files.poll(crate::ui::view::FIRST, &|_| None, &work);
             }
         }
         if let Some(after) = self.files.compare_read() {
@@ -126,7 +128,13 @@ impl App {
 
     /// Offers to compare the file that was just dropped with the one that was shown before.
     pub(in crate::ui::app) fn comparison_offer(&mut self, ui: &Ui, theme: &Theme, body: Rect) {
-        let Some((before, after)) = &self.offered else { return };
+        let Some((before, after, until)) = &self.offered else { return };
+        let left = until - self.ctx.input(|input| input.time);
+        if left <= 0.0 {
+            self.offered = None;
+            return;
+        }
+        self.ctx.request_repaint_after(std::time::Duration::from_secs_f64(left));
         let current = self.files.current.and_then(|row| self.files.entries.get(row)).map(FileEntry::place);
         let position = |place: &Place| self.files.entries.iter().position(|entry| entry.place() == *place);
         let (true, Some(row)) = (current.as_ref() == Some(after), position(before)) else { return };
@@ -140,13 +148,23 @@ impl App {
         }
     }
 
-    /// Remembers what to offer: a single file was dropped while another one was shown.
+    /// Remembers what to offer: a single file was dropped while another one of the same kind was shown.
     pub(in crate::ui::app) fn offer_comparison(&mut self, shown_before: Option<Place>) {
         let current = self.files.current.and_then(|row| self.files.entries.get(row));
         let Some((entry, before)) = current.zip(shown_before) else { return };
         let after = entry.place();
-        if after != before {
-            self.offered = Some((before, after));
+        let document = |place: Place| {
+            let entry = self.files.entries.iter().find(|entry| entry.place() == place);
+            entry.and_then(|entry| match &entry.state {
+                FileState::Open(open) => Some(&open.document),
+                _ => None,
+            })
+        };
+        if after != before
+            && let Some((was, is)) = document(before).zip(document(after))
+            && was.is_comparable_with(is)
+        {
+            self.offered = Some((before, after, self.ctx.input(|input| input.time) + OFFERED));
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct FileEntry {
     pub(super) kept: Option<Box<Shared>>,
     /// Messages of other files that name it, joined to it whenever it is decoded.
     pub(super) messages: Vec<Arc<Profile>>,
+    /// Pasted texts of these messages.
+    pub(in crate::ui::app) pasted: Vec<Target>,
     /// Whether a message was joined, so that the failure view is shown first.
     pub(super) shows_failure: bool,
     /// Its files as they were when they were read last.
@@ -117,6 +119,7 @@ impl FileEntry {
             used: 0,
             kept: None,
             messages: Vec::new(),
+            pasted: Vec::new(),
             shows_failure: false,
             read: Read::new(),
             is_stale: false,

@@ -177,9 +177,9 @@ impl Files {
         }
     }
 
-    /// Takes the results of finished workers. `program` names the group member to show first; by default it is the
-    /// worst.
-    pub fn poll(&mut self, first_view: &'static str, program: Option<&str>, work: &Work) {
+    /// Takes the results of finished workers. `program` names the member of a group to show first, by the group's path;
+    /// by default it is the worst.
+    pub fn poll(&mut self, first_view: &'static str, program: &dyn Fn(&Path) -> Option<String>, work: &Work) {
         loop {
             let entry = self.entries.iter().enumerate().find_map(|(index, entry)| match &entry.state {
                 FileState::Loading(loading) => Some((index, loading.poll()?)),
@@ -203,7 +203,8 @@ impl Files {
             self.groups[index].sorting = None;
             self.is_unordered = true;
             if let LoadResult::Sorted(order) = result {
-                self.sort(self.groups[index].id, &order, program, work);
+                let named = self.groups[index].path.as_deref().and_then(program);
+                self.sort(self.groups[index].id, &order, named.as_deref(), work);
             }
         }
     }
@@ -343,6 +344,10 @@ impl Files {
         };
         let open = self.entries.iter().position(is_open);
         let Some(mut target) = open.or_else(|| self.entries.iter().position(waits)) else { return false };
+        if matches!(self.entries[index].target, Target::Bytes(..)) {
+            let pasted = self.entries[index].target.clone();
+            self.entries[target].pasted.push(pasted);
+        }
         let entry = &mut self.entries[target];
         if entry.group.is_some() {
             // Kept, so that they are joined again when the program is decoded again.

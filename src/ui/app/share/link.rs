@@ -1,7 +1,8 @@
 //! Deep links: follows the one given on the command line, and writes the command line for what is shown.
 
 use crate::model::{BufferId, Capacity, MemorySpace};
-use crate::ui::app::files::FileEntry;
+use crate::open::Target;
+use crate::ui::app::files::{FileEntry, FileState, OpenFile};
 use crate::ui::app::{App, DeepLink};
 use crate::ui::session::Pin;
 use crate::ui::view::VIEWS;
@@ -46,55 +47,26 @@ impl App {
     /// Follows the link given on the command line.
     pub(in crate::ui::app) fn begin(&mut self) {
         let Some(link) = self.link.take() else { return };
-        let Some(open) = self.files.current_mut() else { return };
-        let document = open.original().clone();
-        if let Some(name) = &link.program
-            && let Some(index) = document.profile.programs.iter().position(|program| program.name == *name)
-        {
-            let color = document.program(index).and_then(|(_, analysis)| analysis.main_space()).map(|s| s.color);
-            open.shared.choose(index, color.unwrap_or_default());
+        if let Some(open) = self.files.current_mut() {
+            go_to(open, link);
         }
-        let kind = document.profile.device.kind;
-        if let (Some(name), Some((_, analysis))) = (&link.space, document.program(open.shared.program))
-            && let Some(space) = analysis.spaces.iter().find(|space| space.color.is_named(name, kind))
-        {
-            open.shared.choose(open.shared.program, space.color);
-        }
-        if let Some(bytes) = link.capacity {
-            let evidence = "given with --capacity".to_owned();
-            open.shared.set_capacity(Some(Capacity { color: MemorySpace::HBM, bytes, evidence }));
-        }
-        open.shared.changes_mut().own.clone_from(&link.edits);
-        open.shared.changes_mut().on.clone_from(&link.edits);
-        open.shared.changes_mut().save_all(link.sets);
-        if let (Some(text), Some((program, _))) = (&link.select, document.program(open.shared.program)) {
-            let rows = (0..program.buffers.len()).map(BufferId::from_index);
-            let number: Option<i64> = text.parse().ok();
-            let found = rows.into_iter().find(|b| {
-                number == Some(program.buffers.number[b.index()])
-                    || (number.is_none() && program.buffer_name(*b) == *text)
-            });
-            open.shared.select(found);
-        }
-        if let (Some(tile), Some(tiles)) =
-            (link.select.as_ref().and_then(|text| text.parse::<u32>().ok()), &document.profile.tiles)
-            && (tile as usize) < tiles.tile_count()
-        {
-            open.shared.choose_tiles(vec![tile]);
-        }
-        open.shared.choose_step(link.step.or(open.shared.step));
-        if let Some(entry) = link.view.as_deref().and_then(|id| VIEWS.shown(id, &document)) {
-            open.shared.show_view(entry.id);
-        }
-        if let Some(filter) = link.filter {
-            open.shared.find(filter);
-        }
-        for pin in link.pins {
-            if let Some(set) = open.shared.pin(pin.on) {
-                open.shared.note_pin(set, pin.note);
+    }
+
+    /// Goes to the places of a session in the files that are read.
+    pub(in crate::ui::app) fn go_to_places(&mut self) {
+        for entry in &mut self.files.entries {
+            let is_it = |(target, link): &(Target, DeepLink)| {
+                let named = link.program.as_deref().filter(|_| entry.group.is_some());
+                entry.target.is_same_as(target) && named.is_none_or(|name| entry.is_called(name))
+            };
+            let row = self.places.iter().position(is_it);
+            if let (FileState::Open(open), Some(row)) = (&mut entry.state, row) {
+                go_to(open, self.places.remove(row).1);
             }
         }
-        open.shared.begin_history();
+        if !self.files.is_loading() {
+            self.places.clear();
+        }
     }
 
     /// The command line that opens the current view. While names are hidden, it has aliases for the file and the
@@ -152,6 +124,57 @@ impl App {
         }
         Some(words.join(" "))
     }
+}
+
+/// Goes to the place in a file that a link names.
+fn go_to(open: &mut OpenFile, link: DeepLink) {
+    let document = open.original().clone();
+    if let Some(name) = &link.program
+        && let Some(index) = document.profile.programs.iter().position(|program| program.name == *name)
+    {
+        let color = document.program(index).and_then(|(_, analysis)| analysis.main_space()).map(|s| s.color);
+        open.shared.choose(index, color.unwrap_or_default());
+    }
+    let kind = document.profile.device.kind;
+    if let (Some(name), Some((_, analysis))) = (&link.space, document.program(open.shared.program))
+        && let Some(space) = analysis.spaces.iter().find(|space| space.color.is_named(name, kind))
+    {
+        open.shared.choose(open.shared.program, space.color);
+    }
+    if let Some(bytes) = link.capacity {
+        let evidence = "given with --capacity".to_owned();
+        open.shared.set_capacity(Some(Capacity { color: MemorySpace::HBM, bytes, evidence }));
+    }
+    open.shared.changes_mut().own.clone_from(&link.edits);
+    open.shared.changes_mut().on.clone_from(&link.edits);
+    open.shared.changes_mut().save_all(link.sets);
+    if let (Some(text), Some((program, _))) = (&link.select, document.program(open.shared.program)) {
+        let rows = (0..program.buffers.len()).map(BufferId::from_index);
+        let number: Option<i64> = text.parse().ok();
+        let found = rows.into_iter().find(|b| {
+            number == Some(program.buffers.number[b.index()]) || (number.is_none() && program.buffer_name(*b) == *text)
+        });
+        open.shared.select(found);
+    }
+    if let (Some(tile), Some(tiles)) =
+        (link.select.as_ref().and_then(|text| text.parse::<u32>().ok()), &document.profile.tiles)
+        && (tile as usize) < tiles.tile_count()
+    {
+        open.shared.choose_tiles(vec![tile]);
+    }
+    open.shared.choose_step(link.step.or(open.shared.step));
+    if let Some(entry) = link.view.as_deref().and_then(|id| VIEWS.shown(id, &document)) {
+        open.shared.show_view(entry.id);
+    }
+    if let Some(filter) = link.filter {
+        open.shared.find(filter);
+    }
+    for pin in link.pins {
+        if let Some(set) = open.shared.pin(pin.on) {
+            open.shared.note_pin(set, pin.note);
+        }
+    }
+    open.shared.begin_history();
 }
 
 /// Quotes a word for a POSIX shell.

@@ -11,21 +11,28 @@ use crate::ui::app::files::{FileEntry, FileState, OpenFile};
 use crate::ui::app::{App, DeepLink};
 use crate::ui::part::TextFile;
 
+/// Pasted texts with more bytes than this are not saved.
+const LONGEST_TEXT: usize = 4 << 20;
+
 impl App {
-    /// Everything that is open, apart from the contents of the files; `None` if nothing is that has a path.
+    /// Everything that is open, with texts that were pasted, but without the contents of files; `None` if nothing is.
     #[must_use]
     pub fn session(&self) -> Option<Session> {
         let mut session =
             Session { schema: SCHEMA.to_owned(), names_hidden: self.options.names_hidden, ..Session::default() };
         for (index, entry) in self.files.entries.iter().enumerate() {
-            let Some(path) = path_of(entry) else { continue };
+            if entry.target.origin().is_none() && text_of(&entry.target).is_none() {
+                continue;
+            }
+            let path = path_of(entry);
             let is_shown = self.files.current == Some(index);
             let known = session.profiles.iter().position(|saved| saved.path == path);
             // The programs of a folder or an archive are one path: the one that is shown tells the place.
             let saved = match &entry.state {
-                FileState::Open(open) if is_shown || known.is_none() => self.saved(entry, open, path.clone()),
-                _ => SavedProfile { path: path.clone(), ..SavedProfile::default() },
+                FileState::Open(open) if is_shown || known.is_none() => self.saved(entry, open, path),
+                _ => SavedProfile { path, ..SavedProfile::default() },
             };
+            let saved = SavedProfile { text: text_of(&entry.target), ..saved };
             let place = match known {
                 None => {
                     session.profiles.push(saved);
@@ -41,6 +48,11 @@ impl App {
             if is_shown {
                 session.shown = place;
             }
+            session.profiles.extend(entry.pasted.iter().map(|pasted| SavedProfile {
+                path: pasted.name(),
+                text: text_of(pasted),
+                ..SavedProfile::default()
+            }));
         }
         session.comparisons = self.comparisons(&session.profiles);
         (!session.profiles.is_empty()).then_some(session)
@@ -49,7 +61,7 @@ impl App {
     /// Pairs of saved profiles that are compared, the one that is shown first.
     fn comparisons(&self, saved: &[SavedProfile]) -> Vec<[usize; 2]> {
         let place = |entry: &FileEntry| {
-            let path = path_of(entry)?;
+            let path = path_of(entry);
             saved.iter().position(|saved| saved.path == path)
         };
         let mut found = Vec::new();
@@ -110,12 +122,23 @@ impl App {
     /// Asks where to save the session.
     pub(in crate::ui::app) fn save_session(&mut self) {
         let Some(session) = self.session() else {
-            return self.say("Nothing is open that has a path");
+            return self.say("Nothing is open that could be saved");
         };
+        let is_lost = |entry: &&FileEntry| entry.target.origin().is_none() && text_of(&entry.target).is_none();
+        let lost = self.files.entries.iter().filter(is_lost).count();
+        if lost > 0 {
+            self.say(&format!(
+                "{} too long or no text and will not be saved",
+                match lost {
+                    1 => "1 input is".to_owned(),
+                    count => format!("{count} inputs are"),
+                }
+            ));
+        }
         // The hashes take as long as reading the files, so the worker that writes makes them.
         let file = TextFile::new("session.highwater".to_owned(), move || {
             let mut session = session.clone();
-            for saved in &mut session.profiles {
+            for saved in session.profiles.iter_mut().filter(|saved| saved.text.is_none()) {
                 let path = Path::new(&saved.path);
                 saved.hash = content_hash(path).unwrap_or_default();
                 saved.bytes = path.metadata().ok().filter(std::fs::Metadata::is_file).map_or(0, |data| data.len());
@@ -139,21 +162,22 @@ impl App {
         if opened.session.names_hidden && !self.options.names_hidden {
             self.toggle_names();
         }
-        if let Some(saved) = opened.session.profiles.get(opened.session.shown) {
-            self.link = Some(place_of(saved));
-        }
+        let saved = opened.targets.iter().zip(&opened.session.profiles).enumerate();
+        // The programs in a packed session have one path: that of the one that is shown.
+        let saved = saved.filter(|(row, _)| !opened.is_packed || *row == opened.session.shown);
+        self.places = saved.map(|(_, (target, saved))| (target.clone(), place_of(saved))).collect();
         let work = self.work();
-        let (mut paths, notes) = opened.targets();
+        let (mut targets, notes) = opened.to_open();
         // What is opened last is shown.
-        paths.reverse();
-        for path in paths {
-            self.files.open(Target::Path(path), &work);
+        targets.reverse();
+        for target in targets {
+            self.files.open(target, &work);
         }
         // The window compares one pair at a time.
         let pair = opened.session.comparisons.first();
         self.comparing = pair.and_then(|&[before, after]| {
-            let both = opened.paths.get(before).zip(opened.paths.get(after))?;
-            (both.0 != both.1).then(|| (both.0.clone(), both.1.clone()))
+            let both = opened.targets.get(before).zip(opened.targets.get(after))?;
+            (!both.0.is_same_as(both.1)).then(|| (both.0.clone(), both.1.clone()))
         });
         if let Some(note) = notes.first() {
             self.say(note);
@@ -162,10 +186,19 @@ impl App {
     }
 }
 
-/// The path of an entry as a session says it; `None` for what was pasted.
-fn path_of(entry: &FileEntry) -> Option<String> {
-    let path = entry.target.origin()?;
-    Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())
+/// The path of an entry as a session says it; of what was pasted, its name.
+fn path_of(entry: &FileEntry) -> String {
+    let Some(path) = entry.target.origin() else { return entry.name.clone() };
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+/// The text that was pasted; `None` for files, and for what is too long or no text.
+fn text_of(target: &Target) -> Option<String> {
+    let Target::Bytes(_, bytes) = target else { return None };
+    if bytes.len() > LONGEST_TEXT {
+        return None;
+    }
+    String::from_utf8(bytes.to_vec()).ok()
 }
 
 fn saved_set(set: &EditSet) -> SavedSet {

@@ -82,13 +82,15 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
                 }
                 head::show(ui, context, failure, explained);
                 ui.add_space(16.0);
+                let has_plan = words::plan(ui, context);
                 bar::show(ui, context, failure, explained, &mut state.over);
                 bar::sizes(ui, context, failure);
                 ui.add_space(16.0);
                 listing::show(ui, context, failure, explained, &mut state.table);
                 allocator::show(ui, context, failure, &mut state.map);
                 words::learn(ui, context, &remedies.learn);
-                words::change(ui, theme, failure, &remedies.change);
+                let place = if has_plan { words::Place::BelowThePlan } else { words::Place::Alone };
+                words::change(ui, theme, failure, (&remedies.change, place));
                 words::printed(ui, context, failure);
             });
         },

@@ -9,7 +9,7 @@ use crate::advisor::ChangesResults;
 use crate::advisor::remedies::{NextStep, Remedy};
 use crate::model::Failure;
 use crate::ui::part::{Action, ViewContext};
-use crate::ui::widget::controls::{button, rule};
+use crate::ui::widget::controls::{button, link, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
 
@@ -65,8 +65,43 @@ fn existing(context: &ViewContext<'_>, path: &str) -> Option<PathBuf> {
     [Some(path), beside].into_iter().flatten().find(|path| path.is_file() || path.is_dir())
 }
 
+/// The advisor's plan for the program, if its dump is open too; returns whether there is one.
+pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>) -> bool {
+    let theme = context.theme;
+    if !context.document.has_times() {
+        return false;
+    }
+    let (advice, program) = (context.advice(), context.shared.program);
+    let plan = advice.as_ref().and_then(|advice| advice.plans.iter().find(|plan| plan.program == program));
+    let Some(plan) = plan else { return false };
+    section(ui, theme, "The plan for this program", "measured in its dump, which is open too");
+    let summary = format!("{}.", plan.in_words().trim_end_matches('.'));
+    ui.add(egui::Label::new(text(summary, size::BODY, Weight::Medium, theme.text)).wrap().selectable(true));
+    ui.horizontal(|ui| {
+        if link(ui, "Open the plan", theme).clicked() {
+            context.shared.changes_mut().on.clone_from(&plan.edits);
+            context.go("whatif");
+        }
+        ui.add_space(8.0);
+        if link(ui, "All findings", theme).clicked() {
+            context.go("advisor");
+        }
+    });
+    ui.add_space(12.0);
+    true
+}
+
+/// Where general remedies stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// They are all that there is.
+    Alone,
+    /// The plan for the program goes before them.
+    BelowThePlan,
+}
+
 /// The remedies, each with whether results change, its gain and the sign that it applies.
-pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, remedies: &[Remedy]) {
+pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, (remedies, place): (&[Remedy], Place)) {
     if remedies.is_empty() {
         return;
     }
@@ -74,7 +109,10 @@ pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, remedies: &[Remedy]
         Some(code) => format!("from the page on {code}, in the order to try"),
         None => "in the order to try".to_owned(),
     };
-    section(ui, theme, "What to change", &remark);
+    match place {
+        Place::Alone => section(ui, theme, "What to change", &remark),
+        Place::BelowThePlan => section(ui, theme, "What helps in general", &remark),
+    }
     for remedy in remedies {
         let words = remedy.text.replace('`', "");
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Medium, theme.text)).wrap().selectable(true));
