@@ -70,6 +70,7 @@ impl State<'_> {
         let mut undivided = 0usize;
         let mut results_follow = false;
         let mut lodgers = Vec::new();
+        let mut divided_lodgers = Vec::new();
         let mut is_weight = false;
         let mut results = self.results_by_array();
         let mut known =
@@ -85,7 +86,13 @@ impl State<'_> {
             if let Some(result) = follows {
                 results_follow = true;
                 self.divide(result, dimension, &mut known);
-                lodgers.extend(self.memory.all_lodgers(result));
+                let own = self.memory.all_lodgers(result);
+                if self.collects(row) {
+                    let parts = u64::try_from(parts).unwrap_or(1);
+                    divided_lodgers.extend(own.into_iter().map(|(size, first, last)| (size / parts, first, last)));
+                } else {
+                    lodgers.extend(own);
+                }
             }
         }
         // What lives in a result's memory before the result may be divided with it, or stay whole.
@@ -95,6 +102,7 @@ impl State<'_> {
                 *size /= u64::try_from(parts).unwrap_or(1);
             }
         }
+        lodgers.append(&mut divided_lodgers);
         self.house(lodgers);
         if undivided > 0 {
             let (arguments, stay) = match undivided {
@@ -136,7 +144,8 @@ impl State<'_> {
         }
         let copies = temporaries.copies.get(&row).map_or(&[][..], Vec::as_slice);
         self.change(copies.iter().copied(), divided);
-        if !self.memory.trained.contains(&row) {
+        let is_collected = self.collects(row);
+        if !self.memory.trained.contains(&row) && !is_collected {
             return;
         }
         let Some(alike) = temporaries.by_outline.get_mut(&own) else { return };
@@ -145,6 +154,12 @@ impl State<'_> {
             Owner::Family(family) => copy_of[family as usize] != Some(row as u32),
             Owner::Base(_) => false,
         };
+        if is_collected {
+            alike.retain(|&item| !self.is_changed(item));
+            let others: Vec<usize> = alike.iter().copied().filter(|&item| is_other(item)).collect();
+            self.change(others.into_iter(), divided);
+            return;
+        }
         if !self.is_optimistic {
             self.may_differ |= alike.iter().any(|&item| !self.is_changed(item) && is_other(item));
             return;

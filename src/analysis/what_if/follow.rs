@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::base::Role;
+use super::batch;
 use super::followers::Followers;
 use super::memory::Memory;
 use super::resize;
@@ -11,8 +12,9 @@ use super::state::State;
 use crate::analysis::class::origin;
 use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::{Value, beginning_of_part};
+use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
-use crate::model::{ElementType, InstructionId, Program};
+use crate::model::{BufferId, ElementType, InstructionId, Program};
 
 /// The argument that a value is all or a part of, where devices gather what each wrote, and whether a part of it was
 /// written.
@@ -95,5 +97,38 @@ impl State<'_> {
         let items = self.items_of(|owner| matches!(owner, super::Owner::Family(row) if is_copy[row as usize]));
         let items: Vec<usize> = items.collect();
         self.change(items.into_iter(), |node| resize::set_meant_type(node, ty));
+    }
+    /// Whether temporaries like an argument (by row of the base) hold its next value: a decoder that scans over its cache
+    /// has it twice. In training, arrays like the weights are their gradients.
+    pub(super) fn collects(&self, row: usize) -> bool {
+        let is_donated = matches!(self.base(row).role, Role::Argument { is_donated: true, .. });
+        !self.memory.kept.passes.contains(&Pass::Backward) && (is_donated || self.followers().next[row].is_some())
+    }
+
+    /// Gives what a loop collects into the next values of some arguments (by row of the base) the new type of these.
+    pub(super) fn collected_in(&mut self, is_meant: &[bool], ty: ElementType) {
+        let memory = self.memory;
+        let outline = |buffer: BufferId| {
+            let node = resize::node_of(self.program, buffer)?;
+            Some((node.element_type, batch::outline(&node.dimensions)))
+        };
+        let meant: HashSet<_> = (0..memory.base.len())
+            .filter(|&row| is_meant[row] && self.collects(row))
+            .filter_map(|row| outline(memory.base[row].buffer))
+            .collect();
+        let is_copied: Vec<bool> = self.followers().copy_of.iter().map(Option::is_some).collect();
+        let is_collected =
+            |family: &crate::analysis::packing::Family| outline(family.root).is_some_and(|own| meant.contains(&own));
+        let rows: Vec<bool> = memory.families.list.iter().map(is_collected).collect();
+        let is_one = |row: u32| rows[row as usize] && !is_copied[row as usize];
+        let items: Vec<usize> =
+            self.items_of(|owner| matches!(owner, super::Owner::Family(row) if is_one(row))).collect();
+        self.change(items.into_iter(), |node| {
+            let meant = node.element_type.is_float() || !ty.is_float();
+            if meant {
+                resize::set_type(node, ty);
+            }
+            meant
+        });
     }
 }
