@@ -70,7 +70,6 @@ impl State<'_> {
         let mut undivided = 0usize;
         let mut results_follow = false;
         let mut lodgers = Vec::new();
-        let mut divided_lodgers = Vec::new();
         let mut is_weight = false;
         let mut results = self.results_by_array();
         let mut known =
@@ -86,13 +85,7 @@ impl State<'_> {
             if let Some(result) = follows {
                 results_follow = true;
                 self.divide(result, dimension, &mut known);
-                let own = self.memory.all_lodgers(result);
-                if self.collects(row) {
-                    let parts = u64::try_from(parts).unwrap_or(1);
-                    divided_lodgers.extend(own.into_iter().map(|(size, first, last)| (size / parts, first, last)));
-                } else {
-                    lodgers.extend(own);
-                }
+                lodgers.extend(self.memory.all_lodgers(result));
             }
         }
         // What lives in a result's memory before the result may be divided with it, or stay whole.
@@ -102,7 +95,6 @@ impl State<'_> {
                 *size /= u64::try_from(parts).unwrap_or(1);
             }
         }
-        lodgers.append(&mut divided_lodgers);
         self.house(lodgers);
         if undivided > 0 {
             let (arguments, stay) = match undivided {
@@ -144,8 +136,9 @@ impl State<'_> {
         }
         let copies = temporaries.copies.get(&row).map_or(&[][..], Vec::as_slice);
         self.change(copies.iter().copied(), divided);
-        let is_collected = self.collects(row);
-        if !self.memory.trained.contains(&row) && !is_collected {
+        let is_trained = self.memory.trained.contains(&row);
+        let is_collected = !is_trained && self.collects(row);
+        if !is_trained && !is_collected {
             return;
         }
         let Some(alike) = temporaries.by_outline.get_mut(&own) else { return };
@@ -156,7 +149,8 @@ impl State<'_> {
         };
         if is_collected {
             alike.retain(|&item| !self.is_changed(item));
-            let others: Vec<usize> = alike.iter().copied().filter(|&item| is_other(item)).collect();
+            let is_own = |item: usize| is_other(item) && self.is_collected(self.memory.items[item].owner);
+            let others: Vec<usize> = alike.iter().copied().filter(|&item| is_own(item)).collect();
             self.change(others.into_iter(), divided);
             return;
         }

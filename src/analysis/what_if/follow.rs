@@ -8,6 +8,7 @@ use super::batch;
 use super::followers::Followers;
 use super::memory::Memory;
 use super::resize;
+use super::saved_for_backward::is_among;
 use super::state::State;
 use crate::analysis::class::origin;
 use crate::analysis::flow::results::Flow;
@@ -105,6 +106,12 @@ impl State<'_> {
         !self.memory.kept.passes.contains(&Pass::Backward) && (is_donated || self.followers().next[row].is_some())
     }
 
+    /// Whether a loop collects what an item holds, a part in each step.
+    pub(super) fn is_collected(&self, owner: super::Owner) -> bool {
+        let kept = &self.memory.kept;
+        matches!(owner, super::Owner::Family(row) if kept.is_stack(row as usize) || is_among(&kept.gradients, row as usize))
+    }
+
     /// Gives what a loop collects into the next values of some arguments (by row of the base) the new type of these.
     pub(super) fn collected_in(&mut self, is_meant: &[bool], ty: ElementType) {
         let memory = self.memory;
@@ -116,13 +123,12 @@ impl State<'_> {
             .filter(|&row| is_meant[row] && self.collects(row))
             .filter_map(|row| outline(memory.base[row].buffer))
             .collect();
-        let is_copied: Vec<bool> = self.followers().copy_of.iter().map(Option::is_some).collect();
-        let is_collected =
-            |family: &crate::analysis::packing::Family| outline(family.root).is_some_and(|own| meant.contains(&own));
-        let rows: Vec<bool> = memory.families.list.iter().map(is_collected).collect();
-        let is_one = |row: u32| rows[row as usize] && !is_copied[row as usize];
-        let items: Vec<usize> =
-            self.items_of(|owner| matches!(owner, super::Owner::Family(row) if is_one(row))).collect();
+        let is_meant = |owner: super::Owner| {
+            let super::Owner::Family(row) = owner else { return false };
+            let family = memory.families.list[row as usize];
+            self.is_collected(owner) && outline(family.root).is_some_and(|own| meant.contains(&own))
+        };
+        let items: Vec<usize> = self.items_of(|owner| is_meant(owner)).collect();
         self.change(items.into_iter(), |node| {
             let meant = node.element_type.is_float() || !ty.is_float();
             if meant {
