@@ -33,6 +33,7 @@ mod screen_and_report;
 mod session_views;
 mod tile_views;
 mod timeline;
+mod torch_failure;
 mod treemap;
 mod views;
 mod walk_through;
