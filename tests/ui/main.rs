@@ -16,6 +16,7 @@ mod advisor_views;
 mod buffers_view;
 mod charts;
 mod compare_view;
+mod compared_columns;
 mod cut_texts;
 mod details;
 mod following;
