@@ -65,9 +65,10 @@ impl App {
     pub fn open_named(&mut self, targets: Vec<Target>) {
         let compares = self.link.as_ref().is_some_and(|link| link.view.as_deref() == Some(COMPARE));
         if compares && targets.len() > 1 {
-            self.open_columns(targets);
-        } else {
-            targets.into_iter().for_each(|target| self.open(target));
+            return self.open_columns(targets);
+        }
+        for target in targets {
+            self.open(target);
         }
     }
 
@@ -79,7 +80,9 @@ impl App {
     /// Opens files and compares the first with the last; those between are further columns.
     pub fn open_columns(&mut self, targets: Vec<Target>) {
         let paths: Option<Vec<_>> = targets.iter().map(|target| target.path().map(Path::to_owned)).collect();
-        targets.into_iter().for_each(|target| self.open(target));
+        for target in targets {
+            self.open(target);
+        }
         self.comparing = paths.unwrap_or_default().into_iter().map(|path| ToCompare { path, folder: None }).collect();
         self.poll();
     }
