@@ -9,13 +9,6 @@ use crate::model::Bytes;
 use crate::ui::app::App;
 use crate::ui::session::{ListedProgram, PairedProgram};
 
-/// The folders, the number of programs whose needs are known, and whether names are hidden.
-type Key = ([u32; 2], usize, bool);
-
-/// Programs of two folders, kept until more is known about them.
-#[derive(Default)]
-pub struct PairedFolders(Option<(Key, Arc<Vec<PairedProgram>>)>);
-
 impl Files {
     fn of_group(&self, group: u32) -> Vec<&FileEntry> {
         self.entries.iter().filter(|entry| entry.group == Some(group)).collect()
@@ -33,10 +26,8 @@ impl App {
         let members = [was, is].map(|group| self.files.of_group(group));
         let known = members.iter().flatten().filter(|entry| entry.known().is_some()).count();
         let key = ([was, is], known, self.options.names_hidden);
-        if let Some((of, found)) = &self.paired.0
-            && *of == key
-        {
-            return Arc::clone(found);
+        if let Some(found) = self.paired.get(key) {
+            return found;
         }
         let [was, is] = &members;
         let name = |entry: &&FileEntry| ProgramName {
@@ -68,7 +59,7 @@ impl App {
         };
         rows.sort_by_key(change);
         let found = Arc::new(rows);
-        self.paired.0 = Some((key, Arc::clone(&found)));
+        self.paired.keep(key, &found);
         found
     }
 

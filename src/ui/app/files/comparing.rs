@@ -1,26 +1,18 @@
 //! Comparing open files: which one is before, which are further columns, once all are read; and the offer to compare
 //! what was just opened.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use egui::{Rect, Ui};
 
-use super::{FileEntry, FileState, Place, offer};
+use super::{FileEntry, FileState, Place, ToCompare, offer};
 use crate::model::Profile;
 use crate::open::Target;
 use crate::ui::app::App;
 use crate::ui::session::{Before, Beside, Document, PairedProgram};
 use crate::ui::view::COMPARE;
 use crate::ui::widget::theme::Theme;
-
-/// A file to compare once it is read.
-pub struct ToCompare {
-    /// Its path.
-    pub path: PathBuf,
-    /// Its folder, in a packed session.
-    pub folder: Option<String>,
-}
 
 /// Which documents are compared, under which names.
 type Compared = Vec<(*const Profile, String)>;

@@ -2,6 +2,7 @@
 //! a few stay decoded.
 
 mod asking;
+mod compared;
 mod compared_folders;
 mod comparing;
 pub(super) mod dialog;
@@ -20,8 +21,7 @@ mod reveal;
 pub(super) mod sample;
 pub(super) mod writing;
 
-pub(super) use compared_folders::PairedFolders;
-pub(super) use comparing::ToCompare;
+pub(super) use compared::{PairedFolders, ToCompare};
 pub use entry::{FileEntry, FileState, OpenFile, Place};
 
 use std::path::{Path, PathBuf};
