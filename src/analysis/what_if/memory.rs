@@ -66,7 +66,7 @@ pub struct Memory {
     pub vmem: u64,
     /// Arguments that hold a batch.
     pub data: Vec<DataArgument>,
-    /// Trained weights (rows of [`Self::base`]), each with a gradient of the same size.
+    /// Trained weights (rows of [`Self::base`], ascending), each with a gradient of the same size.
     pub trained: Vec<usize>,
     /// Framework op name of the instruction that makes each family's root, by family.
     family_names: Vec<String>,
