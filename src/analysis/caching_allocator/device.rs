@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use super::beginning::{self, Beginning};
 use super::category::{self, AllocationCategory, Evidence};
+use super::end_state::{self, EndState};
 use super::failure::{FailedRequest, Moment};
 use super::problems;
 use super::replay::{self, Lifetime, Replay};
-use super::standing::{self, EndState};
 use super::steps::{self, Span, Steps};
 use crate::model::{CachingAction, CachingDevice, CachingSnapshot};
 
@@ -82,7 +82,7 @@ impl CachingAnalysis {
             old_blocks: beginning.blocks.len() as u64,
             old_segments: (beginning.segments.by_address.len() as u64, beginning.segments.bytes()),
             old_bytes: beginning.blocks.values().fold(0u64, |sum, block| sum.saturating_add(block.requested)),
-            replay_equals_end: standing::equals_end(snapshot, device.index, &replay),
+            replay_equals_end: end_state::equals_end(snapshot, device.index, &replay),
             replay,
             categories,
             spans,

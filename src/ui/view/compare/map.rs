@@ -320,23 +320,6 @@ mod tests {
     use super::*;
     use crate::export::diff::StepDiff;
 
-    fn row(class: &'static str, scope: &str, before: u64, after: u64) -> GroupDiff {
-        GroupDiff {
-            change: "grew",
-            class,
-            scope: scope.to_owned(),
-            before,
-            after,
-            difference: i128::from(after) - i128::from(before),
-            count_before: 1,
-            count_after: 1,
-            shape_before: String::new(),
-            shape_after: String::new(),
-            largest_before: None,
-            largest_after: None,
-        }
-    }
-
     #[test]
     fn the_parts_of_a_class_add_up_to_it() {
         let step = |class, before: i128, after: i128| StepDiff {
@@ -350,8 +333,9 @@ mod tests {
             came: 0,
             left: 0,
         };
-        let mut groups: Vec<GroupDiff> = (0..500).map(|n| row("Activation", &format!("s{n}"), 2 * n, n)).collect();
-        groups.push(row("Weight", "w", 0, 7));
+        let mut groups: Vec<GroupDiff> =
+            (0..500).map(|n| GroupDiff::of("Activation", &format!("s{n}"), 2 * n, n)).collect();
+        groups.push(GroupDiff::of("Weight", "w", 0, 7));
         let sum: i128 = (0..500).sum();
         let waterfall = vec![
             step("Activation", 2 * sum + 100, sum + 100),
