@@ -6,6 +6,8 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 mod common;
+#[path = "common/largest.rs"]
+mod largest;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,7 +54,7 @@ fn main() {
     }
     let mut paths: Vec<PathBuf> = arguments.iter().map(PathBuf::from).collect();
     if paths.is_empty() {
-        paths.extend(largest());
+        paths.extend(largest::program());
     }
     for path in paths {
         bench(&path);
@@ -151,26 +153,4 @@ fn yardstick(variable: &str, script: &str, path: &Path) -> Option<f64> {
         println!("  {variable}: {}", String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or("no output"));
     }
     number
-}
-
-/// The largest HLO proto in the samples and in the collection named by `HIGHWATER_PROFILES`.
-fn largest() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders = vec![root.join("sample_profiles")];
-    folders.extend(std::env::var_os("HIGHWATER_PROFILES").map(PathBuf::from));
-    let mut best = (0, None);
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.to_string_lossy().ends_with("after_optimizations.hlo.pb") {
-                let size = entry.metadata().map_or(0, |m| m.len());
-                if size > best.0 {
-                    best = (size, Some(path));
-                }
-            }
-        }
-    }
-    best.1
 }

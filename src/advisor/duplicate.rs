@@ -6,7 +6,8 @@ use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
-use crate::analysis::what_if::batch::{outline, weights};
+use crate::analysis::what_if::batch::outline;
+use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -97,7 +98,7 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.memory.kept.passes.contains(&Pass::Backward) {
         return;
     }
-    let mut weights = weights(case.program, &case.memory.base, &case.memory.data);
+    let mut weights = case.memory.weights(case.program).clone();
     weights.extend(whole_weights(case));
     let classes = case.analysis.classes(case.program);
     let rows: Vec<&AtPeak> = case
@@ -105,7 +106,7 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         .iter()
         .filter(|t| classes.of(t.buffer) == Class::Gradient)
         // Gradients of a scan have a rule of their own.
-        .filter(|t| !case.memory.kept.gradients.contains(&(t.family as u32)))
+        .filter(|t| !is_among(&case.memory.kept.gradients, t.family))
         .filter(|t| {
             case.node(t.buffer).is_some_and(|n| n.dimensions.len() > 1 && weights.contains(&outline(&n.dimensions)))
         })

@@ -69,11 +69,11 @@ impl<'a> ProgramContext<'a> {
         let before = scene.unchanged(&memory);
         let at = before.peak_event;
         // A family is counted from its first to its last buffer; between two of them its memory may be free.
-        let mut standing: Vec<usize> = space.at_peak.buffers().filter_map(|b| memory.families.of(b)).collect();
-        standing.sort_unstable();
+        let mut at_peak: Vec<usize> = space.at_peak.buffers().filter_map(|b| memory.families.of(b)).collect();
+        at_peak.sort_unstable();
         let stands = |row: usize, family: &Family| {
             let is_counted = family.first <= at && at <= family.last;
-            if standing.is_empty() { is_counted } else { standing.binary_search(&row).is_ok() }
+            if at_peak.is_empty() { is_counted } else { at_peak.binary_search(&row).is_ok() }
         };
         let mut peak: Vec<AtPeak> = memory
             .families

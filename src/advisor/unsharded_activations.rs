@@ -3,7 +3,6 @@
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{ProgramContext, Total};
 use crate::analysis::what_if::Edit;
-use crate::analysis::what_if::batch::GlobalBatch;
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -11,7 +10,7 @@ pub const NAME: &str = "unsharded_activations";
 
 /// Looks for temporaries at the peak that hold the global batch.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
-    let Some(batch) = GlobalBatch::new(case.program, &case.memory.base, &case.memory.data) else { return };
+    let Some(batch) = case.memory.global_batch(case.program) else { return };
     let held: Vec<_> =
         case.peak.iter().filter(|t| case.node(t.buffer).is_some_and(|n| batch.dimension(n).is_some())).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();

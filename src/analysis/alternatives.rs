@@ -181,13 +181,10 @@ pub fn forms(group: &ShapeGroup, map: &MemoryMap, total: &Steps) -> Vec<Form> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ElementType, Layout};
+    use crate::model::ElementType;
 
     fn table() -> ShapeNode {
-        let mut node = ShapeNode::array(ElementType::F32, vec![1_000_000, 3]);
-        node.layout =
-            Some(Box::new(Layout { minor_to_major: vec![1, 0], tiles: vec![vec![8, 128]], ..Layout::default() }));
-        node
+        ShapeNode::tiled(ElementType::F32, &[1_000_000, 3], &[1, 0], &[&[8, 128]])
     }
 
     #[test]

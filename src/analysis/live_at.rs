@@ -3,9 +3,9 @@
 //!
 //! Memory of a result is *reserved* from the first step to the last but *written* only later; both spans are given.
 
+use super::byte_owners::{self, Placed};
 use super::map::{MapBox, MemoryMap};
 use super::program::SpaceAnalysis;
-use super::standing::{self, Placed};
 use crate::model::{BufferId, Bytes, Program};
 
 /// A buffer that holds memory at a point.
@@ -18,14 +18,6 @@ pub struct LiveBuffer {
     pub bytes: Bytes,
     /// Points from its first write to its last read, inclusive; `None` if the program never touches it.
     pub written: Option<(u32, u32)>,
-}
-
-impl LiveBuffer {
-    /// Whether it holds its value at a point; before and after that its memory is only reserved.
-    #[must_use]
-    pub fn is_written_at(&self, point: u32) -> bool {
-        self.written.is_none_or(|(first, last)| (first..=last).contains(&point))
-    }
 }
 
 /// When memory is reserved for a buffer and when it holds the buffer's value, as inclusive ranges of points.
@@ -76,8 +68,8 @@ pub fn live_at(program: &Program, space: &SpaceAnalysis, map: &MemoryMap, point:
         address: item.address,
         size: item.size,
     });
-    let rows = standing::always_live(program, &space.xprof.always_live_buffers);
-    let mut live: Vec<LiveBuffer> = rows.chain(standing::own_bytes(heap.collect())).map(with_span(map)).collect();
+    let rows = byte_owners::always_live(program, &space.xprof.always_live_buffers);
+    let mut live: Vec<LiveBuffer> = rows.chain(byte_owners::own_bytes(heap.collect())).map(with_span(map)).collect();
     live.sort_by_key(|found| (std::cmp::Reverse(found.bytes), found.buffer));
     live
 }

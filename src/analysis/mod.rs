@@ -2,6 +2,7 @@
 
 pub mod address_union;
 pub mod alternatives;
+mod byte_owners;
 pub mod caching_allocator;
 pub mod class;
 pub mod compare;
@@ -38,7 +39,6 @@ mod sizes;
 pub mod span_index;
 pub mod stack_tree;
 pub mod stacked_curves;
-mod standing;
 pub mod steps;
 pub mod table;
 pub mod tiles;

@@ -25,7 +25,7 @@ pub struct ProfileAnalysis {
     /// Analysis of the snapshot of live memory.
     pub live: Option<LiveAnalysis>,
     /// What lives on the devices of a caching allocator at the failure, or else at the peak.
-    standing: Option<(LiveSet, LiveAnalysis)>,
+    live_in_snapshot: Option<(LiveSet, LiveAnalysis)>,
     /// Contradictions between the files of the profile.
     pub notes: Vec<String>,
 }
@@ -45,14 +45,14 @@ impl ProfileAnalysis {
         let runtime = profile.runtime.iter().map(AllocatorAnalysis::new).collect();
         let caching = profile.caching.as_ref().map(CachingAnalysis::of).unwrap_or_default();
         let live = profile.live.as_ref().map(LiveAnalysis::new);
-        let standing = profile.caching.as_ref().and_then(|snapshot| live_set(snapshot, &caching));
-        let standing = standing.map(|set| {
+        let live_in_snapshot = profile.caching.as_ref().and_then(|snapshot| live_set(snapshot, &caching));
+        let live_in_snapshot = live_in_snapshot.map(|set| {
             let analysis = LiveAnalysis::new(&set);
             (set, analysis)
         });
         let tiles = profile.tiles.as_ref().map(TileAnalysis::new);
         let parts = programs.iter().map(ProgramParts::new).collect();
-        Self { programs, parts, tiles, runtime, caching, live, standing, notes }
+        Self { programs, parts, tiles, runtime, caching, live, live_in_snapshot, notes }
     }
 
     /// What lives at one moment, with stacks: the file's own snapshot, else what a caching allocator held at the failure
@@ -60,7 +60,7 @@ impl ProfileAnalysis {
     #[must_use]
     pub fn live_set<'a>(&'a self, profile: &'a Profile) -> Option<(&'a LiveSet, &'a LiveAnalysis)> {
         let own = profile.live.as_ref().zip(self.live.as_ref());
-        own.or_else(|| self.standing.as_ref().map(|(set, analysis)| (set, analysis)))
+        own.or_else(|| self.live_in_snapshot.as_ref().map(|(set, analysis)| (set, analysis)))
     }
 
     /// The memory spaces of a program of the profile that was analysed, ascending by colour; none where there is no

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use super::byte_owners;
 use super::class::{Class, Classes};
 use super::events::{EventPoints, event_points};
 use super::flow::label::Labels;
@@ -10,7 +11,6 @@ use super::occupancy::{Occupancy, occupancy};
 use super::once::once;
 use super::peak_contents::PeakContents;
 pub(super) use super::sizes::{category, unpadded};
-use super::standing;
 use super::xprof::{self, Traces, XprofSpace};
 use crate::model::{BufferId, Bytes, Capacity, Device, MemorySpace, Program};
 
@@ -203,11 +203,11 @@ impl SpaceAnalysis {
 
     /// Buffers at [`Self::peak`] with the bytes that each adds to it; none where the peak is not known.
     fn rows_at_peak(&self, program: &Program, live: Option<&LiveRanges>) -> Vec<(BufferId, Bytes)> {
-        let mut rows: Vec<_> = standing::always_live(program, &self.xprof.always_live_buffers).collect();
+        let mut rows: Vec<_> = byte_owners::always_live(program, &self.xprof.always_live_buffers).collect();
         match self.occupancy.as_ref().zip(live) {
             Some((occupancy, live)) => {
-                let heap = standing::heap_at(program, live, self.color, occupancy.reserved_peak_point);
-                rows.extend(standing::own_bytes(heap));
+                let heap = byte_owners::heap_at(program, live, self.color, occupancy.reserved_peak_point);
+                rows.extend(byte_owners::own_bytes(heap));
             }
             None if self.xprof.peak_is_known => {
                 rows.extend(self.xprof.live_at_peak.iter().map(|&buffer| (buffer, program.buffers.size_of(buffer))));

@@ -212,7 +212,7 @@ impl AllocatorAnalysis {
 
 /// Use of an allocator between two times, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RangeStats {
+pub struct UseInRange {
     /// Highest bytes in use in the range.
     pub highest: i64,
     /// Lowest bytes in use in the range.

@@ -2,7 +2,7 @@
 //! events.
 
 use super::pyramid::{MaxPyramid, MinPyramid};
-use super::runtime::{AllocatorAnalysis, RangeStats};
+use super::runtime::{AllocatorAnalysis, UseInRange};
 use super::steps::Steps;
 use crate::model::{AllocatorActivity, AllocatorTrace};
 
@@ -126,11 +126,11 @@ impl RuntimeCurve {
 
     /// What happened between two times, both included.
     #[must_use]
-    pub fn range(&self, from_ps: i64, to_ps: i64) -> RangeStats {
+    pub fn range(&self, from_ps: i64, to_ps: i64) -> UseInRange {
         let start = self.times.partition_point(|&time| time < from_ps);
         let end = self.times.partition_point(|&time| time <= to_ps).max(start);
         if start == end {
-            return RangeStats::default();
+            return UseInRange::default();
         }
         let (before, after, last) = (self.sums[start], self.sums[end], self.sums[end - 1]);
         let rows = (start as u32, end as u32);
@@ -143,7 +143,7 @@ impl RuntimeCurve {
         } else {
             wire(self.used.at(rows.1 - 1))
         };
-        RangeStats {
+        UseInRange {
             highest: wire(highest),
             lowest: wire(lowest),
             mean,
@@ -187,11 +187,11 @@ mod tests {
     }
 
     /// What happened between two times, both included, event by event.
-    fn walked(analysis: &AllocatorAnalysis, trace: &AllocatorTrace, from_ps: i64, to_ps: i64) -> RangeStats {
+    fn walked(analysis: &AllocatorAnalysis, trace: &AllocatorTrace, from_ps: i64, to_ps: i64) -> UseInRange {
         let time = |row: u32| trace.events[row as usize].time_ps;
         let start = analysis.order.partition_point(|&row| time(row) < from_ps);
         let end = analysis.order.partition_point(|&row| time(row) <= to_ps).max(start);
-        let mut stats = RangeStats::default();
+        let mut stats = UseInRange::default();
         let (mut area, mut last): (i128, Option<(i64, i64)>) = (0, None);
         for &row in &analysis.order[start..end] {
             let event = &trace.events[row as usize];

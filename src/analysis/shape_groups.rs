@@ -145,13 +145,10 @@ pub fn rank(groups: &mut [ShapeGroup], all: &[ShapeGroup], map: &MemoryMap, tota
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ElementType, Layout};
+    use crate::model::ElementType;
 
     fn table() -> ShapeNode {
-        let mut node = ShapeNode::array(ElementType::F32, vec![1_000_000, 3]);
-        node.layout =
-            Some(Box::new(Layout { minor_to_major: vec![1, 0], tiles: vec![vec![8, 128]], ..Layout::default() }));
-        node
+        ShapeNode::tiled(ElementType::F32, &[1_000_000, 3], &[1, 0], &[&[8, 128]])
     }
 
     fn group(shape: &str, buffers: &[u32], each: u64, useful: u64) -> ShapeGroup {

@@ -5,6 +5,7 @@ mod caching;
 mod device;
 mod element_type;
 mod failure;
+mod fast;
 mod ids;
 mod lazy;
 mod live_set;
@@ -33,6 +34,7 @@ pub use failure::{
     BfcBin, BfcChunk, Failure, FailureKind, FailureValue, ListedAllocation, PeakBuffer, PrintedSize, RematWarning,
     Speaker, error_page,
 };
+pub use fast::{FastMap, FastSet};
 pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, ShapeId, StringId};
 pub use lazy::{Glance, LazyProgram, ProgramSource};
 pub use live_set::{Bin, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet};

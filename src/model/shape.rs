@@ -286,26 +286,6 @@ impl Shape {
         path
     }
 
-    /// A copy of the subshape at a node.
-    #[must_use]
-    pub fn subshape(&self, node: u32) -> Self {
-        let start = node as usize;
-        let Some(root) = self.nodes.get(start) else { return Self::default() };
-        let end = (start + root.subtree_len as usize).min(self.nodes.len());
-        let nodes = self.nodes[start..end]
-            .iter()
-            .map(|n| {
-                let mut n = n.clone();
-                n.parent = n.parent.saturating_sub(node);
-                for child in &mut n.children {
-                    *child -= node;
-                }
-                n
-            })
-            .collect();
-        Self { nodes }
-    }
-
     /// Whether two subshapes have the same structure, types and dimensions, ignoring layouts.
     #[must_use]
     pub fn compatible(&self, a: u32, other: &Self, b: u32) -> bool {
@@ -331,36 +311,40 @@ impl Shape {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tiled(ty: ElementType, dims: &[i64], m2m: &[u32], tiles: &[&[i64]]) -> ShapeNode {
-        ShapeNode {
+impl ShapeNode {
+    /// An array with a tiled layout.
+    pub(crate) fn tiled(ty: ElementType, dims: &[i64], minor_to_major: &[u32], tiles: &[&[i64]]) -> Self {
+        Self {
             layout: Some(Box::new(Layout {
-                minor_to_major: m2m.to_vec(),
+                minor_to_major: minor_to_major.to_vec(),
                 tiles: tiles.iter().map(|t| t.to_vec()).collect(),
                 ..Layout::default()
             })),
-            ..ShapeNode::array(ty, dims.to_vec())
+            ..Self::array(ty, dims.to_vec())
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn the_first_tile_pads() {
         // Sizes from public bug reports: 1 GiB of data is padded to 32, 128 and 4 times its size.
-        let points = tiled(ElementType::S32, &[8_388_608, 8, 4], &[2, 1, 0], &[&[8, 128]]);
+        let points = ShapeNode::tiled(ElementType::S32, &[8_388_608, 8, 4], &[2, 1, 0], &[&[8, 128]]);
         assert_eq!(points.unpadded_size(), Bytes(1 << 30));
         assert_eq!(points.padded_size(), Some(Bytes(32 << 30)));
-        let column = tiled(ElementType(8), &[12_582_912, 1], &[1, 0], &[&[8, 128]]);
+        let column = ShapeNode::tiled(ElementType(8), &[12_582_912, 1], &[1, 0], &[&[8, 128]]);
         assert_eq!(column.padded_size(), Some(Bytes(12_582_912 * 128 * 4)));
-        let rows = tiled(ElementType::BF16, &[2048, 1, 2048, 128], &[0, 1, 3, 2], &[&[4, 128], &[2, 1]]);
+        let rows = ShapeNode::tiled(ElementType::BF16, &[2048, 1, 2048, 128], &[0, 1, 3, 2], &[&[4, 128], &[2, 1]]);
         assert_eq!(rows.padded_size(), Some(Bytes(4 << 30)));
-        assert_eq!(tiled(ElementType::F32, &[], &[], &[&[128]]).padded_size(), Some(Bytes(512)));
+        assert_eq!(ShapeNode::tiled(ElementType::F32, &[], &[], &[&[128]]).padded_size(), Some(Bytes(512)));
     }
 
     #[test]
     fn padding_names_the_dimension() {
-        let shape = tiled(ElementType::F32, &[1_000_000, 3], &[1, 0], &[&[8, 128]]);
+        let shape = ShapeNode::tiled(ElementType::F32, &[1_000_000, 3], &[1, 0], &[&[8, 128]]);
         let dims = shape.padding_by_dimension();
         assert_eq!((dims[0].dimension, dims[0].size, dims[0].padded, dims[0].tile), (1, 3, 128, 128));
         assert_eq!((dims[1].dimension, dims[1].padded, dims[1].tile), (0, 1_000_000, 8));
@@ -368,7 +352,7 @@ mod tests {
 
     #[test]
     fn sub_byte_types_and_tails() {
-        let mut s4 = tiled(ElementType(21), &[1024, 1024], &[1, 0], &[]);
+        let mut s4 = ShapeNode::tiled(ElementType(21), &[1024, 1024], &[1, 0], &[]);
         assert_eq!(s4.unpadded_size(), Bytes(1 << 20));
         if let Some(layout) = s4.layout.as_mut() {
             layout.element_size_in_bits = 4;
@@ -397,7 +381,6 @@ mod tests {
         }
         assert_eq!(outer.nodes[outer.find(&[1, 1]).unwrap_or(0) as usize].dimensions, vec![2]);
         assert_eq!(outer.find(&[3]), None);
-        assert_eq!(outer.subshape(2), inner);
         assert!(outer.compatible(2, &inner, 0));
         // XProf uses only the last number of a nested index.
         assert_eq!(outer.xprof_node(&[1, 0]), 1);

@@ -19,8 +19,6 @@ pub struct TpuGeneration {
     pub variant: &'static str,
     /// Available HBM in hundredths of a GiB, as printed by the compiler; 0 if not measured.
     pub available_hbm_gib_100: u64,
-    /// Nominal HBM in GiB.
-    pub nominal_hbm_gib: u64,
     /// VMEM per core in MiB.
     pub vmem_mib: u64,
     /// CMEM in MiB; 0 if none.
@@ -31,37 +29,27 @@ pub struct TpuGeneration {
 
 /// Every generation, oldest first. v4 is listed twice: with two devices per chip and as one megacore device.
 pub const TPU_GENERATIONS: &[TpuGeneration] = &[
-    row("v2", &["TPU v2"], ("JELLYFISH", ""), (748, 8), (16, 0), 2),
-    row("v3", &["TPU v3"], ("DRAGONFISH", ""), (1548, 16), (16, 0), 2),
-    row("v4i", &["TPU v4 lite"], ("PUFFERFISH", "lite"), (0, 8), (16, 128), 1),
-    row("v4", &["TPU v4"], ("PUFFERFISH", ""), (1525, 16), (16, 128), 2),
-    row("v4 megacore", &["TPU v4"], ("PUFFERFISH", ""), (3075, 32), (16, 128), 1),
-    row("v5e", &["TPU v5 lite", "TPU v5e"], ("VIPERFISH", "lite"), (1575, 16), (128, 0), 1),
-    row("v5p", &["TPU v5", "TPU v5p"], ("VIPERFISH", ""), (9573, 96), (64, 0), 1),
-    row("v6e", &["TPU v6 lite", "TPU v6e"], ("GHOSTLITE", ""), (3124, 32), (128, 0), 1),
-    row("v7x", &["TPU7x", "TPU v7x"], ("6acc60406", ""), (9474, 96), (64, 0), 2),
-    row("8i", &["TPU8i"], ("", ""), (0, 144), (192, 0), 2),
+    row("v2", &["TPU v2"], ("JELLYFISH", ""), 748, (16, 0), 2),
+    row("v3", &["TPU v3"], ("DRAGONFISH", ""), 1548, (16, 0), 2),
+    row("v4i", &["TPU v4 lite"], ("PUFFERFISH", "lite"), 0, (16, 128), 1),
+    row("v4", &["TPU v4"], ("PUFFERFISH", ""), 1525, (16, 128), 2),
+    row("v4 megacore", &["TPU v4"], ("PUFFERFISH", ""), 3075, (16, 128), 1),
+    row("v5e", &["TPU v5 lite", "TPU v5e"], ("VIPERFISH", "lite"), 1575, (128, 0), 1),
+    row("v5p", &["TPU v5", "TPU v5p"], ("VIPERFISH", ""), 9573, (64, 0), 1),
+    row("v6e", &["TPU v6 lite", "TPU v6e"], ("GHOSTLITE", ""), 3124, (128, 0), 1),
+    row("v7x", &["TPU7x", "TPU v7x"], ("6acc60406", ""), 9474, (64, 0), 2),
+    row("8i", &["TPU8i"], ("", ""), 0, (192, 0), 2),
 ];
 
 const fn row(
     name: &'static str,
     device_kinds: &'static [&'static str],
     (version, variant): (&'static str, &'static str),
-    (available_hbm_gib_100, nominal_hbm_gib): (u64, u64),
+    available_hbm_gib_100: u64,
     (vmem_mib, cmem_mib): (u64, u64),
     devices_per_chip: u32,
 ) -> TpuGeneration {
-    TpuGeneration {
-        name,
-        device_kinds,
-        version,
-        variant,
-        available_hbm_gib_100,
-        nominal_hbm_gib,
-        vmem_mib,
-        cmem_mib,
-        devices_per_chip,
-    }
+    TpuGeneration { name, device_kinds, version, variant, available_hbm_gib_100, vmem_mib, cmem_mib, devices_per_chip }
 }
 
 impl TpuGeneration {
@@ -69,12 +57,6 @@ impl TpuGeneration {
     #[must_use]
     pub fn available_hbm(&self) -> Option<Bytes> {
         (self.available_hbm_gib_100 > 0).then(|| Bytes((self.available_hbm_gib_100 * (1 << 30) + 50) / 100))
-    }
-
-    /// Nominal HBM.
-    #[must_use]
-    pub const fn nominal_hbm(&self) -> Bytes {
-        Bytes(self.nominal_hbm_gib << 30)
     }
 
     /// Available HBM, VMEM or CMEM; `None` if unknown and for other memory spaces.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::file::open_with;
 use super::modules::{device_of, dump_entry, glance_member, glance_trace, is_about_another_module, mentions_module};
-use crate::decode::{Context, DECODERS, DecodeError, Reporter, poplar, xspace};
+use crate::decode::{Context, DECODERS, DecodeError, Reporter, poplar, torch_snapshot, xspace};
 use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo};
 use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_run_file};
 
@@ -136,9 +136,11 @@ impl Collection {
             collection.notes.push(format!("{} further files were not examined", unnamed.len() - MAX_UNNAMED));
             unnamed.truncate(MAX_UNNAMED);
         }
+        let is_text = |member: &&Member| is_run_file(member.file_name());
+        let texts: Vec<Member> = unnamed.iter().filter(is_text).cloned().collect();
         for member in unnamed {
             progress.check()?;
-            collection.add_unnamed(member, progress)?;
+            collection.add_unnamed(member, &texts, progress)?;
         }
         collection.drop_copies();
         if collection.entries.is_empty() {
@@ -152,8 +154,9 @@ impl Collection {
         Ok(collection)
     }
 
-    /// Adds a file without an XLA dump name if its contents are in a known format.
-    fn add_unnamed(&mut self, member: Member, progress: &Progress) -> Result<(), DecodeError> {
+    /// Adds a file without an XLA dump name if its contents are in a known format. One of `texts` in the same folder may
+    /// be about a snapshot, which is known once both are decoded.
+    fn add_unnamed(&mut self, member: Member, texts: &[Member], progress: &Progress) -> Result<(), DecodeError> {
         // Unrelated files are common beside profiles and are skipped silently.
         let Ok(input) = member.open() else { return Ok(()) };
         if ArchiveKind::of(&input).is_some() {
@@ -164,13 +167,16 @@ impl Collection {
             return Ok(());
         };
         if decoder.format() != xspace::FORMAT {
+            let is_beside = |text: &&Member| text.folder() == member.folder();
+            let has_texts = decoder.format() == torch_snapshot::FORMAT;
+            let companions = texts.iter().filter(|text| has_texts && is_beside(text)).cloned().collect();
             let entry = Entry {
                 name: member.file_name().to_owned(),
                 group: member.folder().to_owned(),
                 file: member.path.clone(),
                 bytes: member.bytes,
                 others: Vec::new(),
-                content: Content::Files { primary: member, companions: Vec::new() },
+                content: Content::Files { primary: member, companions },
                 glance: OnceLock::new(),
                 device: OnceLock::new(),
             };

@@ -116,6 +116,21 @@ pub fn sample_programs() -> Vec<PathBuf> {
     found
 }
 
+/// A sample of every kind: the programs, an IPU's profiles, allocators, traces and a message with a listing.
+pub fn sample_profiles() -> Vec<PathBuf> {
+    let others = [
+        "ipu_fits.json",
+        "ipu_over.cbor",
+        "gpu_training.xplane.pb",
+        "gpu_0_bfc.memory_dump",
+        "tpu_training.prof",
+        "v5e_gpt_m_oom.err.txt",
+        "vm.memory_profile.json",
+    ];
+    let files = Files::of_project();
+    sample_programs().into_iter().chain(others.map(|name| files.ending(name))).collect()
+}
+
 /// The sample program whose path contains these words.
 pub fn sample_program(part: &str) -> PathBuf {
     let found = sample_programs().into_iter().find(|path| path.to_string_lossy().contains(part));

@@ -1,7 +1,7 @@
 //! Every number with a unit in the window follows the chosen units and is in the report: of every sample, in every view.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use egui_kittest::Harness;
 use highwater::analysis::ProfileAnalysis;
@@ -17,21 +17,6 @@ use serde_json::Value;
 
 use crate::common;
 use crate::gui::{self, painted, words};
-
-/// Programs and what else is read: an IPU, allocators, traces, snapshots, messages with and without a listing.
-fn samples() -> Vec<PathBuf> {
-    let others = [
-        "ipu_fits.json",
-        "ipu_over.cbor",
-        "gpu_training.xplane.pb",
-        "gpu_0_bfc.memory_dump",
-        "tpu_training.prof",
-        "v5e_gpt_m_oom.err.txt",
-        "vm.memory_profile.json",
-    ];
-    let files = common::Files::of_project();
-    common::sample_programs().into_iter().chain(others.map(|name| files.ending(name))).collect()
-}
 
 fn opened(path: &Path, units: UnitSystem) -> (Harness<'static, App>, Vec<(&'static str, &'static str)>) {
     let options = Options { theme: ThemeChoice::Light, units, ..Options::default() };
@@ -58,7 +43,7 @@ fn three_digits() -> Regex {
 #[test]
 fn in_decimal_units_no_binary_one_is_left() {
     let mut mixed = BTreeSet::new();
-    for path in samples() {
+    for path in common::sample_profiles() {
         let (mut harness, views) = opened(&path, UnitSystem::Decimal);
         for (view, title) in views {
             // The report is a text of its own, and a failure quotes what was printed.
@@ -142,7 +127,7 @@ fn what_is_said_is_in_the_report() {
     let pattern = three_digits();
     let mut missing = BTreeSet::new();
     let mut all = 0;
-    for path in samples() {
+    for path in common::sample_profiles() {
         let known = reported(&path, &pattern);
         let (mut harness, views) = opened(&path, UnitSystem::Binary);
         for (view, title) in views {

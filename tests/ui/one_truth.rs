@@ -105,21 +105,6 @@ fn reported(path: &Path) -> BTreeMap<&'static str, Bytes> {
     named.into_iter().filter_map(|(name, bytes)| Some((name, bytes?))).collect()
 }
 
-/// Programs, and profiles without a program: an IPU, allocators, traces.
-fn samples() -> Vec<std::path::PathBuf> {
-    let others = [
-        "ipu_fits.json",
-        "ipu_over.cbor",
-        "gpu_training.xplane.pb",
-        "gpu_0_bfc.memory_dump",
-        "tpu_training.prof",
-        "v5e_gpt_m_oom.err.txt",
-        "vm.memory_profile.json",
-    ];
-    let files = common::Files::of_project();
-    common::sample_programs().into_iter().chain(others.map(|name| files.ending(name))).collect()
-}
-
 #[test]
 fn every_view_and_the_report_give_a_name_one_value() {
     let pattern =
@@ -128,7 +113,7 @@ fn every_view_and_the_report_give_a_name_one_value() {
     let both = Regex::new(r"(\d[\d.]* [KMGT]iB)\s{2,}(\d[\d,]* B)\b").expect("a pattern");
     let mut compared = 0;
     let (mut tips, mut pairs) = (0, 0);
-    for path in samples() {
+    for path in common::sample_profiles() {
         let mut said: BTreeMap<String, BTreeSet<(String, &str)>> = BTreeMap::new();
         let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default());
         let views: Vec<(&str, &str)> = {

@@ -1,13 +1,14 @@
 //! One device of a snapshot: its history, and questions about any moment of it.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use super::beginning::{self, Beginning};
 use super::category::{self, AllocationCategory, Evidence};
+use super::end_state::{self, EndState};
 use super::failure::{FailedRequest, Moment};
 use super::problems;
 use super::replay::{self, Lifetime, Replay};
-use super::standing::{self, EndState};
 use super::steps::{self, Span, Steps};
 use crate::model::{CachingAction, CachingDevice, CachingSnapshot};
 
@@ -39,6 +40,7 @@ pub struct CachingAnalysis {
     /// Steps of the run; `None` if there are none.
     pub steps: Option<Steps>,
     beginning: Beginning,
+    by_category: OnceLock<Vec<(AllocationCategory, u64, u64)>>,
     /// The moment with the most allocated bytes of each run of [`RUN`] moments.
     highest: Vec<u32>,
 }
@@ -80,13 +82,14 @@ impl CachingAnalysis {
             old_blocks: beginning.blocks.len() as u64,
             old_segments: (beginning.segments.by_address.len() as u64, beginning.segments.bytes()),
             old_bytes: beginning.blocks.values().fold(0u64, |sum, block| sum.saturating_add(block.requested)),
-            replay_equals_end: standing::equals_end(snapshot, device.index, &replay),
+            replay_equals_end: end_state::equals_end(snapshot, device.index, &replay),
             replay,
             categories,
             spans,
             steps,
             device: device.clone(),
             beginning,
+            by_category: OnceLock::new(),
             highest,
         }
     }
@@ -124,6 +127,12 @@ impl CachingAnalysis {
         let mut rows: Vec<_> = sums.into_iter().map(|(category, (bytes, count))| (category, bytes, count)).collect();
         rows.sort_by_key(|&(category, bytes, _)| (std::cmp::Reverse(bytes), category));
         rows
+    }
+
+    /// The same at the main moment, found once.
+    #[must_use]
+    pub fn by_category(&self) -> &[(AllocationCategory, u64, u64)] {
+        self.by_category.get_or_init(|| self.by_category_at(self.main_moment()))
     }
 
     /// Segments and free ranges at a moment.

@@ -4,6 +4,7 @@
 mod beginning;
 mod category;
 mod device;
+mod end_state;
 mod failure;
 mod groups;
 mod live;
@@ -11,15 +12,14 @@ mod pins;
 mod problems;
 mod replay;
 mod space;
-mod standing;
 mod steps;
 
 pub use category::{AllocationCategory, Evidence};
 pub use device::CachingAnalysis;
+pub use end_state::EndState;
 pub use failure::{Cause, FailedRequest, Moment};
 pub use groups::{StackGroup, own_frame};
 pub use live::live_set;
 pub use pins::{Pin, SegmentUse};
 pub use replay::{Curves, Lifetime, Peak, Peaks, Replay};
-pub use standing::EndState;
 pub use steps::{Span, Steps};

@@ -38,12 +38,6 @@ pub struct Lifetime {
 }
 
 impl Lifetime {
-    /// Whether it is live at a moment.
-    #[must_use]
-    pub const fn is_live_at(&self, moment: u32) -> bool {
-        self.start <= moment && moment < self.end
-    }
-
     /// Whether it is older than the history.
     #[must_use]
     pub const fn is_old(&self) -> bool {

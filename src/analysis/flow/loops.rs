@@ -1,12 +1,10 @@
 //! State of loops over layers: stacks that the forward pass saves, gradients that the backward pass accumulates, the
 //! carry, and values that do not change.
 
-use std::collections::HashMap;
-
 use super::{Value, body, computed, node_at, opcode, operand, root};
 use crate::analysis::names::lookup;
 use crate::analysis::names::pass::{Pass, pass_of};
-use crate::model::{ComputationId, InstructionId, Opcode, Program};
+use crate::model::{ComputationId, FastMap, InstructionId, Opcode, Program};
 
 /// Role of an element of a loop's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,11 +41,11 @@ pub struct Part {
 pub struct Loops {
     /// Every array in the state of every loop.
     pub parts: Vec<Part>,
-    by_place: HashMap<(u32, i64), usize>,
+    by_place: FastMap<(u32, i64), usize>,
     /// The loop (or call) that runs a computation.
-    callers: HashMap<ComputationId, InstructionId>,
+    callers: FastMap<ComputationId, InstructionId>,
     /// What starts a computation that runs asynchronously.
-    starts: HashMap<ComputationId, InstructionId>,
+    starts: FastMap<ComputationId, InstructionId>,
 }
 
 impl Loops {

@@ -1,7 +1,7 @@
 //! Definition and uses of a buffer's value, computed for one buffer at a time.
 
 use super::LiveRanges;
-use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program};
 
 /// Where a value occurs and is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl LiveRanges {
         let root = program.entry.and_then(|entry| program.computations.get(entry.index())).map_or(NO_ROW, |c| c.root);
         let Some(shape) = program.shape_of(InstructionId(root)) else { return Vec::new() };
         // Positions in the result, by value.
-        let mut wanted: std::collections::HashMap<u32, Vec<u32>> = std::collections::HashMap::new();
+        let mut wanted: FastMap<u32, Vec<u32>> = FastMap::default();
         for (node, leaf) in shape.nodes.iter().enumerate() {
             if !leaf.is_tuple()
                 && let Some(position) = self.values.position(&self.flat, root, node as u32)

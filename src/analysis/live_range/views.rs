@@ -1,9 +1,7 @@
 //! Custom calls whose results alias their operands: such an operand is live as long as the result.
 
-use std::collections::HashMap;
-
 use super::LiveRanges;
-use crate::model::{InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{FastMap, InstructionId, NO_ROW, Opcode, Program};
 
 /// Target of the calls that join split prefetches; their result occupies the addresses of the operands.
 const VIEW_TARGET: &str = "ConcatBitcast";
@@ -11,8 +9,8 @@ const VIEW_TARGET: &str = "ConcatBitcast";
 impl LiveRanges {
     /// Last point of each buffer kept live by such a call, by buffer row.
     #[must_use]
-    pub fn view_ends(&self, program: &Program) -> HashMap<u32, u32> {
-        let mut ends: HashMap<u32, u32> = HashMap::new();
+    pub fn view_ends(&self, program: &Program) -> FastMap<u32, u32> {
+        let mut ends = FastMap::default();
         let calls: Vec<u32> = self
             .flat
             .sequence
@@ -26,7 +24,7 @@ impl LiveRanges {
         if calls.is_empty() {
             return ends;
         }
-        let mut buffer_at: HashMap<u32, u32> = HashMap::new();
+        let mut buffer_at: FastMap<u32, u32> = FastMap::default();
         for (row, (&instruction, &node)) in program.buffers.instruction.iter().zip(&program.buffers.node).enumerate() {
             if instruction != NO_ROW
                 && node != NO_ROW

@@ -1,12 +1,14 @@
 //! Occupied addresses by time: finds free ranges for a block without checking every block placed before it.
 
+use smallvec::SmallVec;
+
 use super::ALIGNMENT;
 
 /// A live range: first and last time, both included.
 pub type LiveRange = (u32, u32);
 
 /// Ranges of addresses, sorted, disjoint and not touching; the ends are aligned.
-type Ranges = Vec<(u64, u64)>;
+type Ranges = SmallVec<[(u64, u64); 1]>;
 
 /// Address ranges occupied at each time, in a segment tree over the times at which blocks begin or end.
 ///
@@ -23,7 +25,7 @@ pub struct Occupied {
     /// Ranges of the blocks stored at each node or below it: those that live at any of the node's times.
     within: Vec<Ranges>,
     /// Scratch space: the ranges met by a query.
-    met: Ranges,
+    met: Vec<(u64, u64)>,
 }
 
 impl Occupied {
@@ -39,7 +41,7 @@ impl Occupied {
             leaves,
             throughout: vec![Ranges::new(); 2 * leaves],
             within: vec![Ranges::new(); 2 * leaves],
-            met: Ranges::new(),
+            met: Vec::new(),
         }
     }
 
@@ -151,7 +153,7 @@ mod tests {
         for range in [(10, 20), (40, 50), (20, 30), (60, 70), (25, 60)] {
             merge(&mut ranges, range);
         }
-        assert_eq!(ranges, [(10, 70)]);
+        assert_eq!(ranges[..], [(10, 70)]);
     }
 
     #[test]

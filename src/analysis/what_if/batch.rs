@@ -1,13 +1,13 @@
 //! The batch: which arguments hold it, and which buffers scale with it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use super::base::{Base, Role};
 use super::batch_by_shape;
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::analysis::packing::Families;
-use crate::model::{ElementType, InstructionId, Program, ShapeNode};
+use crate::model::{ElementType, FastSet, InstructionId, Program, ShapeNode};
 
 /// An argument with a batch in its leading dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub fn data_arguments(
     bases: &[Base],
     found: (&Families, &BTreeSet<i64>),
 ) -> Vec<DataArgument> {
-    let results: HashSet<(ElementType, &[i64])> = bases
+    let results: FastSet<(ElementType, &[i64])> = bases
         .iter()
         .filter(|base| matches!(base.role, Role::Result(_)))
         .filter_map(|base| node_of(program, base))
@@ -61,7 +61,7 @@ pub fn data_arguments(
     let is_kept = |base: &Base| matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer);
     let of_graphs = graph_sizes(program, bases, is_kept);
     // Sizes and divisions of leading dimensions that are sharded.
-    let leading: HashSet<(i64, i64)> = bases
+    let leading: FastSet<(i64, i64)> = bases
         .iter()
         .filter(|base| !is_kept(base))
         .filter_map(|base| match &base.role {
@@ -136,18 +136,18 @@ pub fn data_arguments(
 
 /// Numbers of nodes and edges of a graph: an integer vector with one element for each edge says which node's row a
 /// gather takes. Such arrays are one sample, not a batch. `is_kept` tells weights, whose rows are gathered too.
-fn graph_sizes(program: &Program, bases: &[Base], is_kept: impl Fn(&Base) -> bool) -> HashSet<i64> {
+fn graph_sizes(program: &Program, bases: &[Base], is_kept: impl Fn(&Base) -> bool) -> FastSet<i64> {
     let arguments = || bases.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
-    let edges: HashSet<i64> = arguments()
+    let edges: FastSet<i64> = arguments()
         .filter_map(|base| node_of(program, base))
         .filter(|node| node.element_type.is_index() && node.dimensions.len() == 1)
         .filter_map(|node| node.dimensions.first().copied())
         .collect();
-    let mut found = HashSet::new();
+    let mut found = FastSet::default();
     if edges.is_empty() {
         return found;
     }
-    let rows_of_weights: HashSet<i64> = arguments()
+    let rows_of_weights: FastSet<i64> = arguments()
         .filter(|base| is_kept(base))
         .filter_map(|base| node_of(program, base)?.dimensions.first().copied())
         .collect();
@@ -218,9 +218,8 @@ pub fn outline(dimensions: &[i64]) -> Vec<i64> {
 }
 
 /// Outlines of all arguments that hold no batch.
-#[must_use]
-pub fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) -> HashSet<Vec<i64>> {
-    let data: HashSet<u32> = data.iter().map(|d| d.base).collect();
+pub(super) fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) -> FastSet<Vec<i64>> {
+    let data: FastSet<u32> = data.iter().map(|d| d.base).collect();
     bases
         .iter()
         .zip(0u32..)
@@ -234,9 +233,9 @@ pub fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) -> Hash
 
 /// Per-device sizes of sharded argument dimensions. Includes sizes that another argument has unsharded: whether a
 /// buffer is sharded along such a dimension cannot be told.
-fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> HashSet<i64> {
-    let mut divided = HashSet::new();
-    let data: HashSet<u32> = data.iter().map(|d| d.base).collect();
+fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> FastSet<i64> {
+    let mut divided = FastSet::default();
+    let data: FastSet<u32> = data.iter().map(|d| d.base).collect();
     for (base, row) in bases.iter().zip(0u32..) {
         let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
         if data.contains(&row) {
@@ -257,7 +256,7 @@ fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> Ha
 /// Per-device sizes of sharded argument dimensions that are too small to indicate anything alone, each with the large
 /// dimensions of its argument.
 fn divided_among(program: &Program, bases: &[Base], data: &[DataArgument]) -> Vec<(i64, Vec<i64>)> {
-    let data: HashSet<u32> = data.iter().map(|d| d.base).collect();
+    let data: FastSet<u32> = data.iter().map(|d| d.base).collect();
     let mut found = BTreeSet::new();
     for (base, row) in bases.iter().zip(0u32..) {
         let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
@@ -286,23 +285,21 @@ pub struct GlobalBatch {
     /// The batch of one device, and its products.
     local: Vec<i64>,
     /// Sizes of dimensions of weights.
-    weight_sizes: HashSet<i64>,
-    weights: HashSet<Vec<i64>>,
+    weight_sizes: FastSet<i64>,
+    weights: FastSet<Vec<i64>>,
     /// Per-device sizes of sharded argument dimensions: signs that a buffer is sharded some other way.
-    divided: HashSet<i64>,
+    divided: FastSet<i64>,
     /// Smaller ones, each with the large dimensions of its argument: together they are signs too, as of experts.
     divided_among: Vec<(i64, Vec<i64>)>,
     batch: i64,
 }
 
 impl GlobalBatch {
-    /// `None` if no argument's batch is sharded, or the batch per device is too small to recognise.
-    #[must_use]
-    pub fn new(program: &Program, bases: &[Base], data: &[DataArgument]) -> Option<Self> {
+    pub(super) fn new(program: &Program, bases: &[Base], data: &[DataArgument]) -> Option<Self> {
         let parts = data.iter().map(|d| d.parts).max().filter(|&parts| parts > 1)?;
         let divided: Vec<DataArgument> = data.iter().filter(|d| d.parts == parts).cloned().collect();
         let batch = divided.first().map(DataArgument::batch)?;
-        let rows: HashSet<usize> = data.iter().map(|d| d.base as usize).collect();
+        let rows: FastSet<usize> = data.iter().map(|d| d.base as usize).collect();
         let is_data = |i: usize| rows.contains(&i);
         let weight_sizes = bases
             .iter()
@@ -379,9 +376,9 @@ mod tests {
             parts: 4,
             whole: vec![16, 8192],
             local: vec![4, 2048],
-            weight_sizes: [512, 8192].into(),
-            weights: [vec![16, 512]].into(),
-            divided: [32016].into(),
+            weight_sizes: FastSet::from_iter([512, 8192]),
+            weights: FastSet::from_iter([vec![16, 512]]),
+            divided: FastSet::from_iter([32016]),
             divided_among: vec![(3, vec![6144])],
             batch: 4,
         };

@@ -1,13 +1,13 @@
 //! The batch as shapes show it, where neither names nor sharding do: the leading dimension of an argument that most
 //! temporaries have too.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use super::base::{Base, Role};
 use super::batch::{DataArgument, outline};
 use crate::analysis::class::{Certainty, Class, Classes};
 use crate::analysis::packing::Families;
-use crate::model::{Program, ShapeNode};
+use crate::model::{FastSet, Program, ShapeNode};
 
 /// Share of the bytes of temporaries that must have the batch as a dimension.
 const MOST: f64 = 0.5;
@@ -26,7 +26,7 @@ const MOST_CANDIDATES: usize = 64;
 
 /// The index of the dimension that holds a batch: the batch itself, else its first multiple that is no dimension of a
 /// weight.
-pub fn dimension_of(node: &ShapeNode, batch: i64, weight_sizes: &HashSet<i64>) -> Option<usize> {
+pub fn dimension_of(node: &ShapeNode, batch: i64, weight_sizes: &FastSet<i64>) -> Option<usize> {
     let exact = node.dimensions.iter().position(|&d| d == batch);
     let multiple = || {
         let is_multiple = |d: i64| d > batch && d % batch == 0 && !weight_sizes.contains(&d);
@@ -41,7 +41,7 @@ pub fn find(
     program: &Program,
     classes: &Classes,
     bases: &[Base],
-    (families, steps, of_graphs): (&Families, &BTreeSet<i64>, &HashSet<i64>),
+    (families, steps, of_graphs): (&Families, &BTreeSet<i64>, &FastSet<i64>),
     is_returned: impl Fn(&Base, &ShapeNode) -> bool,
 ) -> Vec<DataArgument> {
     let node = |base: &Base| program.buffer_node(base.buffer).filter(|node| node.element_type.is_array());
@@ -52,10 +52,10 @@ pub fn find(
     let arguments = || bases.iter().enumerate().filter(|(_, base)| matches!(base.role, Role::Argument { .. }));
     let kept: Vec<&ShapeNode> =
         arguments().filter(|(_, base)| is_kept(base)).filter_map(|(_, base)| node(base)).collect();
-    let weights: HashSet<Vec<i64>> = kept.iter().map(|node| outline(&node.dimensions)).collect();
-    let weight_sizes: HashSet<i64> = kept.iter().flat_map(|node| node.dimensions.iter().copied()).collect();
+    let weights: FastSet<Vec<i64>> = kept.iter().map(|node| outline(&node.dimensions)).collect();
+    let weight_sizes: FastSet<i64> = kept.iter().flat_map(|node| node.dimensions.iter().copied()).collect();
     // Positions and heads of a cache are no batch.
-    let of_caches: HashSet<i64> = arguments()
+    let of_caches: FastSet<i64> = arguments()
         .filter(|(_, base)| classes.of(base.buffer) == Class::Cache)
         .filter_map(|(_, base)| node(base))
         .flat_map(|node| node.dimensions.iter().skip(1).copied())
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_batch_is_a_dimension_or_a_factor_of_one() {
         let dimension = |dims: &[i64], batch: i64| {
-            dimension_of(&ShapeNode::array(ElementType::F32, dims.to_vec()), batch, &[1024, 768].into())
+            dimension_of(&ShapeNode::array(ElementType::F32, dims.to_vec()), batch, &FastSet::from_iter([1024, 768]))
         };
         assert_eq!(dimension(&[192, 768, 16, 64], 48), Some(0));
         assert_eq!(dimension(&[768, 48, 16], 48), Some(1));

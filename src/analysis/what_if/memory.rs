@@ -1,7 +1,7 @@
 //! Model of one memory space of a program that what-if edits apply to: always-live allocations, families of
 //! temporaries, and what the compiler adds.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use super::base::{Base, Role};
@@ -16,7 +16,8 @@ use crate::analysis::names::lookup::{argument_paths, is_rematerialised};
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
-    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, TpuGeneration,
+    AllocationId, BufferId, Device, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW, Opcode, Program,
+    TpuGeneration,
 };
 
 /// A buffer whose size a change may alter.
@@ -65,7 +66,7 @@ pub struct Memory {
     pub vmem: u64,
     /// Arguments that hold a batch.
     pub data: Vec<DataArgument>,
-    /// Trained weights (rows of [`Self::base`]), each with a gradient of the same size.
+    /// Trained weights (rows of [`Self::base`], ascending), each with a gradient of the same size.
     pub trained: Vec<usize>,
     /// Framework op name of the instruction that makes each family's root, by family.
     family_names: Vec<String>,
@@ -99,6 +100,12 @@ pub struct Memory {
     pub(super) recomputed: OnceLock<Vec<Option<(u32, bool)>>>,
     /// Where the values of arguments are found again, once somebody asked: see [`super::follow`].
     pub(super) followers: OnceLock<Followers>,
+    /// Outlines of the arguments that hold no batch, once somebody asked: see [`batch::weights`].
+    pub(super) weights: OnceLock<FastSet<Vec<i64>>>,
+    /// How the global batch is recognised, once somebody asked.
+    pub(super) global_batch: OnceLock<Option<batch::GlobalBatch>>,
+    /// Batch below which convolutions are folded, once somebody asked.
+    pub(super) folded: OnceLock<Option<i64>>,
     /// Results by their place in the program's result: rows of [`Self::base`].
     pub(super) results: Vec<u32>,
     /// Number of the array that the program returns, by row of [`Self::base`]; `NO_ROW` where it is not known.
@@ -153,7 +160,7 @@ impl Memory {
         let family_names: Vec<String> =
             roots().map(|root| root.map_or_else(String::new, |at| loops.op_name(program, at))).collect();
         let rematerialised = roots().flatten().filter(|&root| is_rematerialised(program, root)).count();
-        let mut kept_arguments: HashMap<(i64, &[i64]), u32> = HashMap::new();
+        let mut kept_arguments: FastMap<(i64, &[i64]), u32> = FastMap::default();
         for (row, base) in base.iter().enumerate() {
             if let Role::Argument { number, is_donated: false, .. } = &base.role {
                 let own = &program.allocations[base.allocation.index()];
@@ -211,6 +218,9 @@ impl Memory {
             segments: Patterns::default(),
             recomputed: OnceLock::new(),
             followers: OnceLock::new(),
+            weights: OnceLock::new(),
+            global_batch: OnceLock::new(),
+            folded: OnceLock::new(),
             base,
             families,
             items,
@@ -320,7 +330,7 @@ impl Memory {
 fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> Vec<Base> {
     let paths = argument_paths(program);
     // The result each allocation holds.
-    let mut results: HashMap<u32, (Vec<i64>, BufferId)> = HashMap::new();
+    let mut results: FastMap<u32, (Vec<i64>, BufferId)> = FastMap::default();
     for (place, buffer) in analysis.live.as_ref().map(|live| live.results(program)).unwrap_or_default() {
         if let Some(allocation) = program.buffers.allocation_of(buffer) {
             results.entry(allocation.0).or_insert((place, buffer));
@@ -450,14 +460,14 @@ fn last_reads(program: &Program, analysis: &ProgramAnalysis, base: &[Base]) -> V
         return last;
     };
     // The argument that each instruction of the entry computation passes on, or NO_ROW.
-    let mut stands_for: HashMap<u32, u32> = HashMap::new();
+    let mut stands_for: FastMap<u32, u32> = FastMap::default();
     for (i, base) in base.iter().enumerate() {
         if let (Role::Argument { .. }, Some(instruction)) = (&base.role, program.buffers.instruction_of(base.buffer)) {
             stands_for.insert(instruction.0, i as u32);
         }
     }
     // Arguments in a tuple: whatever takes the tuple reads them until it ends.
-    let mut held: HashMap<u32, Vec<u32>> = HashMap::new();
+    let mut held: FastMap<u32, Vec<u32>> = FastMap::default();
     for &row in &entry.schedule {
         let opcode = program.instructions.opcode[row as usize];
         let passes_on =

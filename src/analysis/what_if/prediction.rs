@@ -1,6 +1,5 @@
 //! What some changes are predicted to do: the peak, allocated bytes, whether it fits, and the expected error.
 
-use super::base::Role;
 use super::edit::Edit;
 use super::memory::Memory;
 use super::segments::EVERY;
@@ -540,15 +539,5 @@ impl Memory {
             }
         }
         curve
-    }
-
-    /// Paths of the arguments that the changes donate, in the order of the pairs.
-    #[must_use]
-    pub fn paths_of(&self, prediction: &Prediction) -> Vec<&str> {
-        let path = |&(argument, _): &(u32, u32)| match &self.base[argument as usize].role {
-            Role::Argument { path, .. } => path.as_str(),
-            _ => "",
-        };
-        prediction.pairs.iter().map(path).collect()
     }
 }

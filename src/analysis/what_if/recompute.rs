@@ -145,7 +145,7 @@ impl State<'_> {
     /// many layers at the end. Returns whether there are any.
     fn finish_promptly(&mut self, starts: &[u32]) -> bool {
         let memory = self.memory;
-        let weights = batch::weights(self.program, &memory.base, &memory.data);
+        let weights = memory.weights(self.program);
         let mut is_any = false;
         for (row, family) in memory.families.list.iter().enumerate() {
             let begins = 2 * family.first;

@@ -155,22 +155,10 @@ pub fn node_of(program: &Program, buffer: crate::model::BufferId) -> Option<&Sha
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Layout;
-
-    fn tiled(ty: ElementType, dims: &[i64], m2m: &[u32], tiles: &[&[i64]]) -> ShapeNode {
-        ShapeNode {
-            layout: Some(Box::new(Layout {
-                minor_to_major: m2m.to_vec(),
-                tiles: tiles.iter().map(|t| t.to_vec()).collect(),
-                ..Layout::default()
-            })),
-            ..ShapeNode::array(ty, dims.to_vec())
-        }
-    }
 
     #[test]
     fn a_small_second_minor_dimension_takes_a_small_tile() {
-        let before = tiled(ElementType::BF16, &[32, 4096, 8, 128], &[3, 2, 1, 0], &[&[8, 128], &[2, 1]]);
+        let before = ShapeNode::tiled(ElementType::BF16, &[32, 4096, 8, 128], &[3, 2, 1, 0], &[&[8, 128], &[2, 1]]);
         let mut after = before.clone();
         set_dimension(&mut after, 2, 2);
         assert_eq!(after.first_tile(), [2, 128]);
@@ -183,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_merged_dimension_is_not_filled_up() {
-        let table = tiled(ElementType::F32, &[1000, 3], &[1, 0], &[&[8, 128]]);
+        let table = ShapeNode::tiled(ElementType::F32, &[1000, 3], &[1, 0], &[&[8, 128]]);
         assert!(is_padded_by(&table, 3) && !is_padded_by(&table, 1000));
         assert_eq!(size_in_rows(&table), 3 * 1024 * 4);
     }

@@ -1,13 +1,14 @@
 //! Edits of the batch: scaling, and micro-batches.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::batch;
 use super::batch_by_shape;
 use super::memory::{Memory, Owner};
 use super::resize;
 use super::state::State;
-use crate::model::ShapeNode;
+use crate::analysis::once::once;
+use crate::model::{FastSet, Program, ShapeNode};
 
 /// The compiler folds rows of the image into a batch below this, and so computes convolutions in other shapes.
 const FOLDED_BELOW: i64 = 8;
@@ -19,22 +20,39 @@ const CONVOLVES: f64 = 0.1;
 const MARGIN: f64 = 1.12;
 
 impl Memory {
+    /// Outlines of all arguments that hold no batch.
+    #[must_use]
+    pub fn weights(&self, program: &Program) -> &FastSet<Vec<i64>> {
+        once(&self.weights, || batch::weights(program, &self.base, &self.data))
+    }
+
+    /// How the global batch is recognised; `None` if no argument's batch is sharded, or the batch per device is too
+    /// small to recognise.
+    #[must_use]
+    pub fn global_batch(&self, program: &Program) -> Option<&batch::GlobalBatch> {
+        once(&self.global_batch, || batch::GlobalBatch::new(program, &self.base, &self.data)).as_ref()
+    }
+
     /// Batch per device below which the compiler computes the program's convolutions in other shapes; `None` if it has
     /// none that matter.
     #[must_use]
     pub fn folded_below(&self) -> Option<i64> {
-        let is_convolution = |name: &str| {
-            let name = name.to_ascii_lowercase();
-            ["conv_general_dilated", "convolution", "conv2d", "conv3d"].iter().any(|word| name.ends_with(word))
-        };
-        let (mut whole, mut own) = (0u64, 0u64);
-        for (row, family) in self.families.list.iter().enumerate() {
-            whole = whole.saturating_add(family.size);
-            if is_convolution(self.family_name(row)) {
-                own = own.saturating_add(family.size);
+        *once(&self.folded, || {
+            let is_convolution = |name: &str| {
+                ["conv_general_dilated", "convolution", "conv2d", "conv3d"].iter().any(|word| {
+                    let tail = name.len().checked_sub(word.len()).and_then(|at| name.as_bytes().get(at..));
+                    tail.is_some_and(|tail| tail.eq_ignore_ascii_case(word.as_bytes()))
+                })
+            };
+            let (mut whole, mut own) = (0u64, 0u64);
+            for (row, family) in self.families.list.iter().enumerate() {
+                whole = whole.saturating_add(family.size);
+                if is_convolution(self.family_name(row)) {
+                    own = own.saturating_add(family.size);
+                }
             }
-        }
-        (own as f64 > whole as f64 * CONVOLVES).then_some(FOLDED_BELOW)
+            (own as f64 > whole as f64 * CONVOLVES).then_some(FOLDED_BELOW)
+        })
     }
 }
 
@@ -132,9 +150,9 @@ impl State<'_> {
     fn scale_items(&mut self, batch: i64, scaled: i64, accept: &dyn Fn(Owner) -> bool) {
         let memory = self.memory;
         let local = batch::products(&memory.data, 1);
-        let weights = batch::weights(self.program, &memory.base, &memory.data);
-        let sizes: HashSet<i64> = weights.iter().flatten().copied().collect();
-        let whole = batch::GlobalBatch::new(self.program, &memory.base, &memory.data);
+        let weights = memory.weights(self.program);
+        let sizes: FastSet<i64> = weights.iter().flatten().copied().collect();
+        let whole = memory.global_batch(self.program);
         let is_weight = |node: &ShapeNode| weights.contains(&batch::outline(&node.dimensions));
         let dimension = |node: &ShapeNode| {
             let exact = node.dimensions.iter().position(|&d| d == batch);

@@ -1,7 +1,6 @@
 //! The memory of a program with edits applied one after the other: sizes, live ranges, and reuse of memory.
 
 use super::base::{Base, Role};
-use super::batch;
 use super::edit::{Arguments, Edit};
 use super::memory::{Item, Memory, Owner};
 use super::resize;
@@ -290,7 +289,7 @@ impl<'a> State<'a> {
     fn constrain(&mut self, parts: i64) {
         self.kinds.constrain = true;
         let memory = self.memory;
-        let Some(whole) = batch::GlobalBatch::new(self.program, &memory.base, &memory.data) else {
+        let Some(whole) = memory.global_batch(self.program) else {
             self.warn("no argument's batch is sharded over devices: nothing is changed".to_owned());
             return;
         };

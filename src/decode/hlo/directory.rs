@@ -16,7 +16,7 @@ pub struct Directory {
     /// Number of the module.
     pub module_id: i64,
     /// Locations of the computations, in file order.
-    pub computations: Vec<Place>,
+    pub computations: Vec<ComputationLocation>,
     /// Locations of the schedule's parts, which are merged.
     pub schedule: Vec<(usize, usize)>,
     /// Bytes of the small fields that are decoded as whole messages: (field, start, end).
@@ -25,7 +25,7 @@ pub struct Directory {
 
 /// Location of a computation.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct ComputationLocation {
     /// Offset of its length.
     pub offset: u32,
     /// Offset of its first byte.
@@ -34,7 +34,7 @@ pub struct Place {
     pub end: u32,
 }
 
-impl Place {
+impl ComputationLocation {
     /// Its bytes.
     pub const fn len(self) -> usize {
         (self.end - self.start) as usize
@@ -74,7 +74,7 @@ impl Directory {
                     let offset = module.position();
                     let (bytes, whole) = module.bytes_or_rest()?;
                     let end = module.position();
-                    self.computations.push(Place {
+                    self.computations.push(ComputationLocation {
                         offset: offset as u32,
                         start: (end - bytes.len()) as u32,
                         end: end as u32,

@@ -191,6 +191,27 @@ pub struct GroupDiff {
     pub largest_after: Option<BufferId>,
 }
 
+#[cfg(test)]
+impl GroupDiff {
+    /// A row without buffers and shapes.
+    pub(crate) fn of(class: &'static str, scope: &str, before: u64, after: u64) -> Self {
+        Self {
+            change: crate::analysis::compare::Change::of(before, after).name(),
+            class,
+            scope: scope.to_owned(),
+            before,
+            after,
+            difference: i128::from(after) - i128::from(before),
+            count_before: 1,
+            count_after: 1,
+            shape_before: String::new(),
+            shape_after: String::new(),
+            largest_before: None,
+            largest_after: None,
+        }
+    }
+}
+
 /// A buffer whose bytes at the peak differ.
 #[derive(Debug, Serialize)]
 pub struct BufferDiff {

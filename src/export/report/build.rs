@@ -3,8 +3,8 @@
 use super::options::Options;
 use super::requested::Requested;
 use super::schema::{
-    BufferReport, CategoryReport, ClassReport, DeviceReport, PeakReport, ProfileReport, ProgramReport, Report, SCHEMA,
-    Source, SpaceReport, StandingReport,
+    BufferReport, CategoryReport, ClassReport, DeviceReport, PeakBufferReport, PeakReport, ProfileReport,
+    ProgramReport, Report, SCHEMA, Source, SpaceReport,
 };
 use super::{findings, runtime, what_if};
 use crate::advisor::advise;
@@ -265,7 +265,7 @@ fn peak_report(scene: Scene<'_>, top: usize) -> PeakReport {
     let Scene { program, space, .. } = scene;
     let at_peak = &space.at_peak;
     let known = space.peak_is_known();
-    let row = |&(buffer, bytes): &(BufferId, Bytes)| StandingReport {
+    let row = |&(buffer, bytes): &(BufferId, Bytes)| PeakBufferReport {
         bytes_at_peak: bytes.0,
         buffer: buffer_report(scene, buffer),
     };

@@ -46,7 +46,7 @@ pub struct CachingReport {
     /// Steps of the optimizer; `null` if the file has none.
     pub steps: Option<StepsReport>,
     /// What lives when the last request failed, or else at that peak.
-    pub standing: StandingReport,
+    pub standing: MomentReport,
     /// Blocks that hold back free memory at the last failed request, or else at the peak of the reserved bytes.
     pub pins: Vec<PinReport>,
     /// Segments and free memory at the same moment.
@@ -220,7 +220,7 @@ pub struct StepsReport {
 
 /// What lives at the moment that a reader asks about first.
 #[derive(Debug, Serialize)]
-pub struct StandingReport {
+pub struct MomentReport {
     /// The event before the moment.
     pub event: i64,
     /// The moment in words.
@@ -388,7 +388,7 @@ pub fn report(snapshot: &CachingSnapshot, device: &CachingAnalysis, options: &Op
     }
 }
 
-fn standing(snapshot: &CachingSnapshot, device: &CachingAnalysis, options: &Options) -> StandingReport {
+fn standing(snapshot: &CachingSnapshot, device: &CachingAnalysis, options: &Options) -> MomentReport {
     let moment = device.main_moment();
     let groups = device.by_stack_at(moment);
     let categories = device.by_category_at(moment);
@@ -400,7 +400,7 @@ fn standing(snapshot: &CachingSnapshot, device: &CachingAnalysis, options: &Opti
         at: own_frame(snapshot, group.stack).map(|frame| words(snapshot, frame)),
         stack: stack(snapshot, group.stack),
     };
-    StandingReport {
+    MomentReport {
         event: i64::from(moment) - 1,
         moment: device.main_moment_in_words(),
         requested_bytes: categories.iter().map(|row| row.1).fold(0, u64::saturating_add),

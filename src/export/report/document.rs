@@ -1,6 +1,6 @@
 //! The report as a document, from which Markdown and HTML are written.
 
-use super::schema::{PeakReport, ProfileReport, Report, SpaceReport, StandingReport};
+use super::schema::{PeakBufferReport, PeakReport, ProfileReport, Report, SpaceReport};
 use super::text::{device, headline};
 use super::what_if::WhatIfReport;
 use super::words::buffers;
@@ -126,7 +126,7 @@ fn add_at_peak(out: &mut Document, peak: &PeakReport) {
     } else {
         format!("At the peak, the largest {} of {}", peak.buffers.len(), thousands(peak.buffer_count as u64))
     };
-    for &StandingReport { bytes_at_peak, ref buffer } in &peak.buffers {
+    for &PeakBufferReport { bytes_at_peak, ref buffer } in &peak.buffers {
         table.row([
             Line::size(bytes_at_peak),
             Line::from(percent(bytes_at_peak, peak.bytes.unwrap_or(0))).sorted_by(bytes_at_peak.into()),

@@ -280,7 +280,7 @@ pub struct PeakReport {
     /// Bytes in small buffers that the file only sums up.
     pub unlisted_bytes: u64,
     /// Buffers, most bytes first, limited by `--top`.
-    pub buffers: Vec<StandingReport>,
+    pub buffers: Vec<PeakBufferReport>,
     /// Length of `buffers` before `--top` cut it.
     pub buffer_count: usize,
     /// Bytes by category, largest first.
@@ -291,7 +291,7 @@ pub struct PeakReport {
 
 /// A buffer at the peak.
 #[derive(Debug, Serialize)]
-pub struct StandingReport {
+pub struct PeakBufferReport {
     /// The bytes that count for it: its size, less what others share of its memory.
     pub bytes_at_peak: u64,
     /// The buffer.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::schema::{BufferReport, PeakReport, ProfileReport, ProgramReport, Report, SpaceReport, StandingReport};
+use super::schema::{BufferReport, PeakBufferReport, PeakReport, ProfileReport, ProgramReport, Report, SpaceReport};
 use super::what_if::WhatIfReport;
 use super::words::buffers;
 use super::{caching_text, runtime_text};
@@ -251,7 +251,7 @@ fn write_at_peak(out: &mut String, peak: &PeakReport) {
     };
     let names = width(&|buffer| buffer.name.chars().count());
     let shapes = width(&|buffer| buffer.shape.as_deref().unwrap_or_default().chars().count());
-    for StandingReport { bytes_at_peak, buffer } in &peak.buffers {
+    for PeakBufferReport { bytes_at_peak, buffer } in &peak.buffers {
         let text = format!(
             "      {:>10}  {:<12}  {:<names$}  {:<shapes$}  {}",
             short(*bytes_at_peak),

@@ -77,7 +77,7 @@ pub struct SetReport {
 }
 
 /// The outcome of changes, or why there is none.
-pub type Outcome = Result<WhatIfReport, String>;
+pub type WhatIfOutcome = Result<WhatIfReport, String>;
 
 /// A chip.
 #[derive(Debug, Serialize)]
@@ -111,7 +111,7 @@ pub fn packing(scene: Scene<'_>) -> Option<PackingReport> {
 }
 
 /// Predicted outcomes of the changes and of the named sets of changes, if there are any.
-pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<Outcome>, Vec<SetReport>) {
+pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<WhatIfOutcome>, Vec<SetReport>) {
     if scene.space.color != MemorySpace::HBM {
         return (None, Vec::new());
     }
@@ -123,7 +123,7 @@ pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<Outcome>, Vec<Set
     ((!options.edits.is_empty()).then(|| of_edits(scene, &options.edits)), sets)
 }
 
-fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> Outcome {
+fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> WhatIfOutcome {
     let outcome = scene.what_if(edits);
     if let Some(why) = outcome.undecided {
         return Err(why);

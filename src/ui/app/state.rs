@@ -8,7 +8,7 @@ use egui::Vec2;
 use super::chrome::palette_matches::CommandPalette;
 use super::files::dialog::{Dialog, Purpose};
 use super::files::writing::Writing;
-use super::files::{Files, Place};
+use super::files::{Files, PairedFolders, Place, ToCompare};
 use super::frame_times::Performance;
 use super::help::state::Help;
 use super::settings_store::SettingsStore;
@@ -63,8 +63,12 @@ pub struct App {
     pub(super) revealed: Option<usize>,
     /// Title of the window as it was set last.
     pub(super) title: String,
-    /// Paths before and after, to compare once both are read.
-    pub(super) comparing: Option<(std::path::PathBuf, std::path::PathBuf)>,
+    /// What to compare once it is read: before, further columns, after.
+    pub(super) comparing: Vec<ToCompare>,
+    /// Entries that become columns of the comparison, one after the other.
+    pub(super) columns: Vec<Place>,
+    /// The programs of two folders that are compared.
+    pub(super) paired: PairedFolders,
     /// Entries before and after that the window offers to compare.
     pub(super) offered: Option<(Place, Place)>,
     /// The entry that was shown when a file was dropped, until that is read.
@@ -107,7 +111,9 @@ impl App {
             searching: false,
             revealed: None,
             title: String::new(),
-            comparing: None,
+            comparing: Vec::new(),
+            columns: Vec::new(),
+            paired: PairedFolders::default(),
             offered: None,
             dropped_on: None,
             graphics: None,

@@ -132,7 +132,7 @@ fn readout(units: UnitSystem, snapshot: &CachingSnapshot, device: &CachingAnalys
 
 /// What lives at the main moment by category.
 pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, device: &CachingAnalysis, state: &mut TableState) {
-    let rows = device.by_category_at(device.main_moment());
+    let rows = device.by_category();
     let whole = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
     let unit = context.options.units.unit_for(Bytes(whole / 64));
     // A narrow table leaves out the count.
@@ -145,15 +145,7 @@ pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, device: &CachingAn
     if !is_narrow {
         columns.push(Column::number("Count", 64.0).fixed());
     }
-    let table = Table {
-        columns: &columns,
-        rows: rows.len(),
-        selected: None,
-        lit: None,
-        sort: Some((1, true)),
-        name: "categories",
-        keys: false,
-    };
+    let table = Table { sort: Some((1, true)), ..Table::new(&columns, rows.len(), "categories") };
     let response = table.show(
         ui,
         state,
@@ -195,15 +187,7 @@ pub fn stacks(
         columns.push(Column::text("Most likely", 150.0, 0.0).fixed());
         columns.push(Column::number("Count", 64.0).fixed());
     }
-    let table = Table {
-        columns: &columns,
-        rows: groups.len(),
-        selected: None,
-        lit: None,
-        sort: Some((1, true)),
-        name: "stacks",
-        keys: false,
-    };
+    let table = Table { sort: Some((1, true)), ..Table::new(&columns, groups.len(), "stacks") };
     let place = |row: usize| match own_frame(snapshot, groups[row].stack) {
         Some(frame) => {
             let file = snapshot.strings.get(frame.file);

@@ -29,7 +29,7 @@ pub enum Joining {
 #[derive(Debug, Clone, Default)]
 struct Line {
     text: String,
-    /// Place of its line in the file, and the line's number.
+    /// Position of its line in the file, and the line's number.
     offset: u64,
     number: u64,
     /// What was taken away before it.
@@ -51,7 +51,7 @@ pub struct Text {
     /// The text.
     pub text: String,
     /// Places of the lines in the text, ascending.
-    lines: Vec<(usize, Place)>,
+    lines: Vec<(usize, LinePosition)>,
     /// Whether the file ends with it, without a line end.
     pub is_cut: bool,
     /// Lines that were put together with the one before.
@@ -60,7 +60,7 @@ pub struct Text {
 
 /// Where a line stands.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct LinePosition {
     /// Byte offset of the line in the file; in a UTF-16 file that of its UTF-8 form.
     pub offset: u64,
     /// Its number, from 1.
@@ -73,7 +73,7 @@ pub struct Place {
 
 impl Text {
     /// Where a place of the text stands in the file. Exact to the line.
-    pub fn place(&self, at: usize) -> Option<&Place> {
+    pub fn place(&self, at: usize) -> Option<&LinePosition> {
         let i = self.lines.partition_point(|line| line.0 <= at).saturating_sub(1);
         self.lines.get(i).map(|line| &line.1)
     }
@@ -241,7 +241,7 @@ fn join(lines: Vec<Line>, joining: Joining, is_cut: bool) -> Text {
         text.text.push_str(glue);
         let cut = if glue == " " { line.text.len() - line.text.trim_start().len() } else { 0 };
         previous = Some((width, line.prefix.clone()));
-        let place = Place { offset: line.offset, line: line.number, prefix: line.prefix, process: line.process };
+        let place = LinePosition { offset: line.offset, line: line.number, prefix: line.prefix, process: line.process };
         text.lines.push((text.text.len(), place));
         text.text.push_str(&line.text[cut..]);
     }

@@ -235,15 +235,7 @@ fn ops(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, kinds: &[G
         Column::number(&format!("Size, {}", unit.1), 90.0).fixed(),
         Column::number("Share", 130.0).fixed(),
     ];
-    let table = Table {
-        columns: &columns,
-        rows: kinds.len(),
-        selected: None,
-        lit: None,
-        sort: Some((2, true)),
-        name: "operations",
-        keys: false,
-    };
+    let table = Table { sort: Some((2, true)), ..Table::new(&columns, kinds.len(), "operations") };
     let slot = |rank: usize| colors::slot_of_group(rank, "");
     let response = table.show(
         ui,
@@ -276,15 +268,7 @@ fn bin_table(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, requ
     let bins = &state.bins;
     let from = smallest;
     let wanted = request.and_then(|request| bins.iter().rposition(|bin| from(bin) <= request));
-    let table = Table {
-        columns: &columns,
-        rows: bins.len(),
-        selected: None,
-        lit: wanted,
-        sort: None,
-        name: "bins",
-        keys: false,
-    };
+    let table = Table { lit: wanted, ..Table::new(&columns, bins.len(), "bins") };
     let free = |bin: &Bin| bin.bytes.saturating_sub(bin.bytes_in_use);
     let response = table.show(
         ui,

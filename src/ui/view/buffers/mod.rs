@@ -157,15 +157,8 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
         });
         state.table.reveal = state.selected_line;
     }
-    let widget = Table {
-        columns: &columns,
-        rows: shown.lines.len(),
-        selected: state.selected_line,
-        lit: None,
-        sort: None,
-        name: "buffers",
-        keys: true,
-    };
+    let widget =
+        Table { selected: state.selected_line, keys: true, ..Table::new(&columns, shown.lines.len(), "buffers") };
     let units = context.options.units;
     if state.cells.len() > 20_000 {
         state.cells.clear();

@@ -120,8 +120,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     let down = !state.wanted.is_reversed ^ matches!(state.wanted.by, By::Change | By::Scope | By::Class | By::Shape);
     let sort = COLUMNS.iter().position(|by| *by == state.wanted.by).map(|at| (at, down));
     let selected = state.chosen.and_then(|chosen| rows.iter().position(|row| *row == chosen));
-    let table =
-        Table { columns: &columns, rows: rows.len(), selected, lit: None, sort, name: "differences", keys: true };
+    let table = Table { selected, sort, keys: true, ..Table::new(&columns, rows.len(), "differences") };
     let row = |line: usize| &space.groups[rows[line] as usize];
     let label = |line: usize| {
         let row = row(line);
@@ -178,26 +177,13 @@ fn in_unit(bytes: u64, unit: u64) -> String {
 mod tests {
     use super::*;
 
-    fn row(scope: &str, before: u64, after: u64) -> GroupDiff {
-        GroupDiff {
-            change: Change::of(before, after).name(),
-            class: "Activation",
-            scope: scope.to_owned(),
-            before,
-            after,
-            difference: i128::from(after) - i128::from(before),
-            count_before: 1,
-            count_after: 1,
-            shape_before: String::new(),
-            shape_after: String::new(),
-            largest_before: None,
-            largest_after: None,
-        }
-    }
-
     #[test]
     fn rows_are_found_by_words_and_by_what_became_of_them() {
-        let rows = [row("layer_*/attn", 10, 0), row("layer_*/mlp", 0, 30), row("embed", 20, 40)];
+        let rows = [
+            GroupDiff::of("Activation", "layer_*/attn", 10, 0),
+            GroupDiff::of("Activation", "layer_*/mlp", 0, 30),
+            GroupDiff::of("Activation", "embed", 20, 40),
+        ];
         let list = |words: &str, change, by, is_reversed| {
             listed(&rows, &Wanted { words: words.to_owned(), change, by, is_reversed })
         };

@@ -31,15 +31,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, found: &F
         Column::number(&format!("Difference (bar \u{b1}{scale})"), 206.0).fixed(),
         Column::number("Buffers", 90.0).fixed(),
     ];
-    let table = Table {
-        columns: &columns,
-        rows: rows.len(),
-        selected: None,
-        lit: None,
-        sort: None,
-        name: "padding by shape",
-        keys: true,
-    };
+    let table = Table { keys: true, ..Table::new(&columns, rows.len(), "padding by shape") };
     let label = |line: usize| format!("{} {}", rows[line].shape, amount(units, rows[line].waste));
     table.show(ui, &mut state.padding, label, |line, column| {
         let row = &rows[line];

@@ -68,15 +68,7 @@ pub fn show(
     let height = 26.0 + space::ROW * rows.min(ROWS) as f32 + 1.0;
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("listing"));
-    let table = Table {
-        columns: &columns,
-        rows,
-        selected: None,
-        lit: None,
-        sort: None,
-        name: "largest allocations",
-        keys: false,
-    };
+    let table = Table::new(&columns, rows, "largest allocations");
     let units = context.options.units;
     let share = |bytes: u64| (bytes as f64 / largest as f64) as f32;
     let response = table.show(

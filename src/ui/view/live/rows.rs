@@ -56,15 +56,7 @@ fn groups(ui: &mut Ui, context: &mut ViewContext<'_>, view: &mut View) {
     ];
     let groups = &view.rows.groups;
     let name = |row: usize| if groups[row].key.is_empty() { "not known" } else { groups[row].key.as_str() };
-    let table = Table {
-        columns: &columns,
-        rows: groups.len(),
-        selected: None,
-        lit: None,
-        sort: Some((1, true)),
-        name: "groups",
-        keys: false,
-    };
+    let table = Table { sort: Some((1, true)), ..Table::new(&columns, groups.len(), "groups") };
     let root = view.icicle.root;
     let slot_of = |key: &str| {
         let same = |&&node: &&usize| view.tree.nodes[node].name == key;
@@ -118,15 +110,8 @@ fn entries(ui: &mut Ui, context: &mut ViewContext<'_>, set: &LiveSet, view: &mut
     ];
     let rows = &view.rows.entries;
     let selected = view.rows.chosen.and_then(|chosen| rows.iter().position(|&row| row == chosen));
-    let table = Table {
-        columns: &columns,
-        rows: rows.len(),
-        selected,
-        lit: None,
-        sort: Some((5, true)),
-        name: "live entries",
-        keys: true,
-    };
+    let table =
+        Table { selected, sort: Some((5, true)), keys: true, ..Table::new(&columns, rows.len(), "live entries") };
     let libraries = view.libraries;
     let frame = |entry: &LiveEntry| {
         let own = set.stack(entry).find(|frame| !libraries && !is_library(&frame.file));

@@ -50,13 +50,11 @@ pub fn steps(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, ti
     let rows = std::mem::take(&mut state.rows);
     let program = |step: u32| program(memory, step);
     let table = Table {
-        columns: &columns,
-        rows: rows.len(),
         selected: rows.iter().position(|&step| step == chosen),
         lit: context.shared.cursor.and_then(|step| rows.iter().position(|&other| other == step)),
         sort: Some(state.sort),
-        name: "steps",
         keys: true,
+        ..Table::new(&columns, rows.len(), "steps")
     };
     let units = context.options.units;
     let bytes = &state.bytes;
@@ -122,13 +120,8 @@ pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     let units = context.options.units;
     let chosen = context.shared.step.and_then(|step| liveness.steps.get(step as usize).copied());
     let table = Table {
-        columns: &columns,
-        rows: shown.len(),
         selected: chosen.and_then(|node| shown.iter().position(|&other| other == node)),
-        lit: None,
-        sort: None,
-        name: "program tree",
-        keys: false,
+        ..Table::new(&columns, shown.len(), "program tree")
     };
     let words = |node: u32| {
         let entry = &liveness.nodes[node as usize];

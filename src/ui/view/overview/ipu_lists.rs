@@ -35,15 +35,7 @@ pub fn ipus(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, st
     let most = tiles.ipus.iter().map(|ipu| ipu.bytes).max().unwrap_or(1).max(1);
     let units = context.options.units;
     whole_table(ui, tiles.ipus.len(), "ipus", |ui| {
-        let table = Table {
-            columns: &columns,
-            rows: tiles.ipus.len(),
-            selected: None,
-            lit: None,
-            sort: None,
-            name: "ipus",
-            keys: false,
-        };
+        let table = Table::new(&columns, tiles.ipus.len(), "ipus");
         let response = table.show(
             ui,
             state,
@@ -90,15 +82,7 @@ pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalys
     let most = rows.first().map_or(1, |row| row.bytes).max(1);
     let units = context.options.units;
     whole_table(ui, rows.len(), "categories", |ui| {
-        let table = Table {
-            columns: &columns,
-            rows: rows.len(),
-            selected: None,
-            lit: None,
-            sort: None,
-            name: "categories",
-            keys: false,
-        };
+        let table = Table::new(&columns, rows.len(), "categories");
         let response = table.show(
             ui,
             state,

@@ -92,8 +92,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
         own.or_else(|| lines.iter().position(|line| data.contributors[line.0].buffers.contains(&buffer)))
     });
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("largest"));
-    let table =
-        Table { columns: &columns, rows: lines.len(), selected, lit: None, sort: None, name: "largest", keys: false };
+    let table = Table { selected, ..Table::new(&columns, lines.len(), "largest") };
     let peak = scene.space.peak().0;
     let units = context.options.units;
     let labels = scene.analysis.labels(scene.program);

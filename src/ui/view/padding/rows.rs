@@ -76,13 +76,10 @@ pub fn show(
     let units = context.options.units;
     let show = |bytes: Bytes| UnitSystem::in_unit(bytes, unit);
     let table = Table {
-        columns: &columns,
-        rows: groups.len(),
         selected: Some(chosen),
-        lit: None,
         sort: Some((sorted, true)),
-        name: "shapes",
         keys: true,
+        ..Table::new(&columns, groups.len(), "shapes")
     };
     let response = table.show(
         ui,

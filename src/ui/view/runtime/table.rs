@@ -43,15 +43,7 @@ pub fn show(
         Column::number("Rounded up by", 110.0).fixed(),
         Column::number("Share", 140.0).fixed(),
     ];
-    let table = Table {
-        columns: &columns,
-        rows: rows.len(),
-        selected: None,
-        lit: None,
-        sort: Some((5, true)),
-        name: "in use at the peak",
-        keys: false,
-    };
+    let table = Table { sort: Some((5, true)), ..Table::new(&columns, rows.len(), "in use at the peak") };
     let total = |row: usize| Bytes::from_wire(rows[row].total());
     let name = |row: usize| rows[row].name();
     let response = table.show(

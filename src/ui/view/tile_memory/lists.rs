@@ -150,8 +150,7 @@ fn table(
     let fixed = columns.len();
     let room = ((ui.available_width() - 220.0 - 110.0 * (fixed as f32 - 1.0)) / 110.0).max(0.0) as usize;
     columns.extend(parts.iter().take(room).map(|part| Column::number(&colors::words(part), 110.0).fixed()));
-    let table =
-        Table { columns: &columns, rows: rows.len(), selected: None, lit: None, sort: None, name: title, keys: false };
+    let table = Table::new(&columns, rows.len(), title);
     let row_of = |row: usize| &of.rows[rows[row].row as usize];
     let unknown = || Cell::text("\u{2013}").quiet();
     let response = table.show(

@@ -127,15 +127,7 @@ fn draw(
     );
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(above).id_salt("memory rows"));
     let count = memory.tile_count().max(1) as u64;
-    let table = Table {
-        columns: &columns,
-        rows: lines.len(),
-        selected: None,
-        lit: None,
-        sort: None,
-        name: "memory",
-        keys: false,
-    };
+    let table = Table::new(&columns, lines.len(), "memory");
     let response = table.show(
         &mut child,
         &mut state.above,

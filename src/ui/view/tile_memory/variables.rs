@@ -48,15 +48,7 @@ pub fn stored(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         Column::text("Variable", 200.0, 3.0).fixed(),
         Column::text("Category", 150.0, 1.0).fixed(),
     ];
-    let table = Table {
-        columns: &columns,
-        rows: rows.len(),
-        selected: None,
-        lit: None,
-        sort: None,
-        name: "stored",
-        keys: false,
-    };
+    let table = Table::new(&columns, rows.len(), "stored");
     let response = table.show(
         ui,
         &mut state.below,
@@ -196,8 +188,7 @@ pub fn variables(
         Column::text("", 150.0, 1.0).fixed(),
     ];
     let own = &memory.variables;
-    let table =
-        Table { columns: &columns, rows: rows.len(), selected: None, lit, sort: None, name: "variables", keys: false };
+    let table = Table { lit, ..Table::new(&columns, rows.len(), "variables") };
     let response = table.show(
         ui,
         state,

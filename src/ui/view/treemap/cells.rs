@@ -65,7 +65,7 @@ const MANY: usize = 24;
 const MOST_PARTS: usize = 20_000;
 
 /// Inputs of the layout.
-pub struct Place<'a> {
+pub struct LayoutInput<'a> {
     /// The tree.
     pub tree: &'a Tree,
     /// Its program.
@@ -74,7 +74,7 @@ pub struct Place<'a> {
     pub analysis: &'a ProgramAnalysis,
 }
 
-impl Place<'_> {
+impl LayoutInput<'_> {
     /// Lays out the nodes below `root`.
     pub fn below(&self, root: usize, rect: Rect) -> Vec<Cell> {
         let mut cells = Vec::new();

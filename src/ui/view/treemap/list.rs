@@ -116,15 +116,7 @@ pub fn show(
         columns.push(Column::text("Life", 110.0, 0.7).fixed());
         columns.push(Column::text("Source", 110.0, 0.8).fixed());
     }
-    let table = Table {
-        columns: &columns,
-        rows: buffers.len(),
-        selected: state.selected,
-        lit: None,
-        sort: None,
-        name: "buffers below",
-        keys: false,
-    };
+    let table = Table { selected: state.selected, ..Table::new(&columns, buffers.len(), "buffers below") };
     let units = context.options.units;
     let live = scene.analysis.live.as_ref();
     let (points, step) = (scene.map().points, context.step());

@@ -25,7 +25,7 @@ use crate::ui::widget::keys;
 use crate::ui::widget::raster::{Hatch, RasterArea};
 use crate::ui::widget::theme::{NO_MATCH, mix, size};
 use crate::ui::work::Job;
-use cells::{Cell, Place};
+use cells::{Cell, LayoutInput};
 use forest::Forest;
 use state::{Form, Of, State};
 use words::{caption, holds, tooltip, words_of};
@@ -327,7 +327,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut Sta
     let placed_for =
         (state.version, state.root, [plot.left(), plot.top(), plot.width(), plot.height()].map(f32::to_bits));
     if state.placed_for != Some(placed_for) {
-        let place = Place { tree: &state.tree, program: scene.program, analysis: scene.analysis };
+        let place = LayoutInput { tree: &state.tree, program: scene.program, analysis: scene.analysis };
         state.placed = place.below(state.root, plot);
         state.placed_for = Some(placed_for);
     }

@@ -74,7 +74,13 @@ fn visible_rows(body: Rect) -> f64 {
     f64::from((body.height() / space::ROW).max(1.0))
 }
 
-impl Table<'_> {
+impl<'a> Table<'a> {
+    /// An unsorted table without a selection, which arrow keys do not change.
+    #[must_use]
+    pub const fn new(columns: &'a [Column], rows: usize, name: &'a str) -> Self {
+        Self { columns, rows, selected: None, lit: None, sort: None, name, keys: false }
+    }
+
     /// Shows the table in the available space; `cell` returns the contents for a row and column.
     pub fn show(
         &self,
