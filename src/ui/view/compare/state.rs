@@ -235,7 +235,9 @@ impl State {
             self.key = Some(key);
             self.listed = None;
             self.chosen = None;
-            self.map_at = None;
+            // Pictures know what was found by its address, which the next one may have again.
+            (self.map, self.map_at, self.tree) = (None, None, None);
+            self.raster = CachedRaster::default();
             if before.beside.is_empty() {
                 self.chart = if self.chart == Chart::Columns { Chart::default() } else { self.chart };
                 self.list = if self.list == List::Columns { List::default() } else { self.list };
