@@ -6,7 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, Total, counted, listed, short_names};
 use crate::analysis::what_if::{Arguments, Edit, Role};
-use crate::model::{Bytes, ElementType, Program};
+use crate::model::{Bytes, ElementType, FastSet, Program};
 
 /// Name of the rule.
 pub const NAME: &str = "donation";
@@ -35,7 +35,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_kept = |row: usize| matches!(case.memory.base[row].role, Role::Argument { is_donated: false, .. });
     let counting: Vec<usize> = rows.iter().copied().filter(|&row| counts(row)).collect();
     let whole = whole_arguments(case, &counting);
-    let is_in_whole = |row: usize| matches!(&case.memory.base[row].role, Role::Argument { path, .. } if whole.contains(&first_name(path)));
+    let donated_whole: FastSet<&str> = whole.iter().copied().collect();
+    let is_in_whole = |row: usize| matches!(&case.memory.base[row].role, Role::Argument { path, .. } if donated_whole.contains(&first_name(path)));
     let named: Vec<usize> = rows.iter().copied().filter(|&row| counts(row) && !is_in_whole(row)).collect();
     let mut names: Vec<String> = whole.iter().map(|&name| name.to_owned()).collect();
     names.extend(case.names_of(&named, |row| is_kept(row) && counts(row)));
@@ -109,15 +110,16 @@ fn whole_arguments<'a>(case: &'a ProgramContext<'_>, rows: &[usize]) -> Vec<&'a 
     }
     let mut rows = rows.to_vec();
     rows.sort_unstable();
-    let mut meant: Vec<&str> = Vec::new();
+    let (mut meant, mut seen): (Vec<&str>, FastSet<&str>) = (Vec::new(), FastSet::default());
     for row in rows {
         if let Role::Argument { path, .. } = &case.memory.base[row].role
-            && !meant.contains(&first_name(path))
+            && seen.insert(first_name(path))
         {
             meant.push(first_name(path));
         }
     }
-    let is_start_of_another = |name: &str| parts.keys().any(|other| *other != name && other.starts_with(name));
+    // Names that begin with it come directly after it.
+    let is_start_of_another = |name: &str| parts.range(name..).nth(1).is_some_and(|(other, _)| other.starts_with(name));
     let is_whole = |name: &&str| {
         parts.get(name).is_some_and(|&(all, paired)| all > 0 && paired as f64 >= all as f64 * NEARLY_ALL)
             && !is_start_of_another(name)

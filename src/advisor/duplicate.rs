@@ -7,6 +7,7 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::batch::outline;
+use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -105,7 +106,7 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         .iter()
         .filter(|t| classes.of(t.buffer) == Class::Gradient)
         // Gradients of a scan have a rule of their own.
-        .filter(|t| !case.memory.kept.gradients.contains(&(t.family as u32)))
+        .filter(|t| !is_among(&case.memory.kept.gradients, t.family))
         .filter(|t| {
             case.node(t.buffer).is_some_and(|n| n.dimensions.len() > 1 && weights.contains(&outline(&n.dimensions)))
         })

@@ -32,8 +32,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         .chain(own.map(|t| (t.size, t.buffer)))
         .filter(|&(size, buffer)| {
             // Replicated arguments are already reported by their own rule.
-            let explained = case.node(buffer).is_some_and(|node| replicated.contains(&node.dimensions));
-            size > capacity / 2 && !explained
+            let is_explained = || case.node(buffer).is_some_and(|node| replicated.contains(&node.dimensions));
+            size > capacity / 2 && !is_explained()
         })
         .collect();
     large.sort_by_key(|&(size, buffer)| (std::cmp::Reverse(size), buffer));

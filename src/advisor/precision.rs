@@ -110,8 +110,17 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         Bytes(all).short(),
         Bytes(some).short()
     );
-    finding.advice.push("compute in bfloat16 and keep the parameters in f32: cast weights and inputs where they are used (`x.astype(jnp.bfloat16)`, `dtype=jnp.bfloat16` of the layers)".to_owned());
-    finding.advice.push("parameters or optimizer state in bfloat16 take half as much too, at more risk".to_owned());
+    let cast =
+        "cast weights and inputs where they are used (`x.astype(jnp.bfloat16)`, `dtype=jnp.bfloat16` of the layers)";
+    let kept_wide = format!("compute in bfloat16 and keep the parameters in f32: {cast}");
+    // The first piece of advice is the change whose saving the title gives.
+    if only_compute {
+        finding.advice.push(kept_wide);
+        finding.advice.push("parameters or optimizer state in bfloat16 take half as much too, at more risk".to_owned());
+    } else {
+        finding.advice.push("parameters, optimizer state and computation in bfloat16 (`param_dtype=jnp.bfloat16` of the layers, `mu_dtype=jnp.bfloat16` of `optax.adamw`); small updates may be lost".to_owned());
+        finding.advice.push(format!("at less risk, {kept_wide}: at most {} less", Bytes(some).short()));
+    }
     if only_compute {
         finding.warnings.push("softmax, losses and norms that the program deliberately computes in f32 stay f32: the saving is between nothing and this".to_owned());
     }

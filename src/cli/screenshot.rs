@@ -81,19 +81,16 @@ pub fn draw(args: &ScreenshotArgs) -> ExitCode {
     let mut app = App::new(&context, options);
     app.link = Some(link.clone());
     let targets = targets(&args.paths);
-    let compared = match &targets[..] {
-        [before, after] if link.view.as_deref() == Some("compare") => Some((before.clone(), after.clone())),
-        _ => None,
-    };
-    if let Some((before, after)) = compared.clone() {
-        app.open_to_compare(before, after);
+    let compares = targets.len() > 1 && link.view.as_deref() == Some("compare");
+    if compares {
+        app.open_columns(targets.clone());
     }
     // Opening a file again only shows it: this makes the first one visible.
     let shown = targets.iter().chain(targets.first().filter(|_| targets.len() > 1));
-    for target in shown.filter(|_| compared.is_none()) {
+    for target in shown.filter(|_| !compares) {
         app.open(target.clone());
     }
-    if targets.len() > 1 && compared.is_none() {
+    if targets.len() > 1 && !compares {
         app.link = Some(link.clone());
         app.follow_link();
     }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::file::{join_poplar_files, open_input, open_with};
 use super::modules::{device_of, dump_entry, glance_member, glance_trace, is_about_another_module, mentions_module};
-use crate::decode::{Context, DECODERS, DecodeError, Family, Reporter, poplar, xspace};
+use crate::decode::{Context, DECODERS, DecodeError, Family, Reporter, poplar, torch_snapshot, xspace};
 use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo};
 use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_run_file};
 
@@ -140,9 +140,11 @@ impl Collection {
         for (primary, companions) in reports {
             collection.entries.push(Entry::of_file(primary, companions));
         }
+        let is_text = |member: &&Member| is_run_file(member.file_name());
+        let texts: Vec<Member> = unnamed.iter().filter(is_text).cloned().collect();
         for member in unnamed {
             progress.check()?;
-            collection.add_unnamed(member, progress)?;
+            collection.add_unnamed(member, &texts, progress)?;
         }
         collection.drop_copies();
         if collection.entries.is_empty() {
@@ -156,8 +158,9 @@ impl Collection {
         Ok(collection)
     }
 
-    /// Adds a file without an XLA dump name if its contents are in a known format.
-    fn add_unnamed(&mut self, member: Member, progress: &Progress) -> Result<(), DecodeError> {
+    /// Adds a file without an XLA dump name if its contents are in a known format. One of `texts` in the same folder may
+    /// be about a snapshot, which is known once both are decoded.
+    fn add_unnamed(&mut self, member: Member, texts: &[Member], progress: &Progress) -> Result<(), DecodeError> {
         // Unrelated files are common beside profiles and are skipped silently.
         let Ok(input) = member.open() else { return Ok(()) };
         if ArchiveKind::of(&input).is_some() {
@@ -168,7 +171,10 @@ impl Collection {
             return Ok(());
         };
         if decoder.format() != xspace::FORMAT {
-            self.entries.push(Entry::of_file(member, Vec::new()));
+            let is_beside = |text: &&Member| text.folder() == member.folder();
+            let has_texts = decoder.format() == torch_snapshot::FORMAT;
+            let companions = texts.iter().filter(|text| has_texts && is_beside(text)).cloned().collect();
+            self.entries.push(Entry::of_file(member, companions));
             return Ok(());
         }
         let reporter = Reporter::default();

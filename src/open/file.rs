@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::cross_check::join_report;
+use super::torch_message::tells_of_snapshot;
 use crate::decode::{self, Context, DECODERS, DecodeError, Reporter, poplar};
 use crate::model::{
     BufferId, Device, DeviceKind, InstructionId, LiveRangeTable, NO_ROW, Note, NoteCode, NoteLevel, Profile, Program,
@@ -237,6 +238,9 @@ fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress
         return;
     }
     let Ok(other) = decoder.decode(&input, Context { progress, reporter: &reporter }) else { return };
+    if profile.caching.is_some() && !tells_of_snapshot(profile, &other) {
+        return;
+    }
     // Informational notes about the report itself are irrelevant next to the program.
     let mut notes: Vec<String> =
         reporter.finish().iter().filter(|note| note.level > NoteLevel::Info).map(ToString::to_string).collect();

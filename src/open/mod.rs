@@ -8,10 +8,12 @@ mod follow;
 mod modules;
 pub mod session;
 mod target;
+mod torch_message;
 mod watch;
 
 pub use collection::{Collection, Entry};
 pub use file::{join_messages, open_input, open_path, open_with};
 pub use follow::{Follow, Followed};
 pub use target::{Found, Opened, Target};
+pub use torch_message::tells_of_snapshot;
 pub use watch::{Looking, Stamp, Watch, ends_well};

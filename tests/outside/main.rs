@@ -164,6 +164,7 @@ const COMPARISONS: &[Comparison] = &[
     ("peaks::padded_sizes", Needs::Profiles, || some(peaks::pad_shapes)),
     ("poplar::totals", Needs::Profiles, || some_below("poplar", poplar::compare_totals)),
     ("poplar::genuine_cache", Needs::Profiles, || all(others::genuine_cache)),
+    ("scaling::largest_batches", Needs::Profiles, others::largest_batches),
     ("runtime::histories", Needs::Profiles, || some(runtime::compare_histories)),
     ("oom_texts::keys", Needs::Texts, || messages(oom_texts::keys_are_reported)),
     ("oom_texts::wrapped", Needs::Texts, || messages(oom_texts::wrapped_texts_say_the_same)),

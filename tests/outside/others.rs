@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::common::Files;
 use crate::pairs::{Allowed, Pair, pair};
@@ -166,4 +167,20 @@ pub fn compilers(files: &Files) {
         compared += 1;
     }
     assert!(compared > 0, "no dumps of older compilers");
+}
+
+/// A batch that no recomputation can bring into the memory does not fit, one that it can may.
+pub fn largest_batches() {
+    let folder = crate::asked_for("HIGHWATER_PROFILES").join("real");
+    let output = Command::new(env!("CARGO_BIN_EXE_highwater"))
+        .args(["scale", "--format", "json", "--at", "48,1000"])
+        .args(["kh_llama_v5e4_b16", "kh_llama_v5e4"].map(|name| folder.join(name)))
+        .output()
+        .expect("started");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let points = report["programs"][0]["points"].as_array().expect("points");
+    let verdict =
+        |value: i64| points.iter().find(|point| point["value"] == value).map(|point| point["verdict"].clone());
+    // 48 on each device was compiled and fits, by recomputation.
+    assert_eq!((verdict(48), verdict(1000)), (Some("may_fit".into()), Some("over".into())), "{points:?}");
 }

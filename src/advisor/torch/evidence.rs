@@ -23,8 +23,7 @@ pub fn finding(rule: &'static str, device: &CachingAnalysis, is_cause: bool) -> 
 
 /// Requested bytes of a category at the main moment.
 pub fn bytes_of(device: &CachingAnalysis, category: AllocationCategory) -> u64 {
-    let moment = device.main_moment();
-    device.by_category_at(moment).into_iter().find(|row| row.0 == category).map_or(0, |row| row.1)
+    device.by_category().iter().find(|row| row.0 == category).map_or(0, |row| row.1)
 }
 
 /// Requested bytes at the main moment.

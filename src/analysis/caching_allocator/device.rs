@@ -1,6 +1,7 @@
 //! One device of a snapshot: its history, and questions about any moment of it.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use super::beginning::{self, Beginning};
 use super::category::{self, AllocationCategory, Evidence};
@@ -39,6 +40,7 @@ pub struct CachingAnalysis {
     /// Steps of the run; `None` if there are none.
     pub steps: Option<Steps>,
     beginning: Beginning,
+    by_category: OnceLock<Vec<(AllocationCategory, u64, u64)>>,
     /// The moment with the most allocated bytes of each run of [`RUN`] moments.
     highest: Vec<u32>,
 }
@@ -87,6 +89,7 @@ impl CachingAnalysis {
             steps,
             device: device.clone(),
             beginning,
+            by_category: OnceLock::new(),
             highest,
         }
     }
@@ -124,6 +127,12 @@ impl CachingAnalysis {
         let mut rows: Vec<_> = sums.into_iter().map(|(category, (bytes, count))| (category, bytes, count)).collect();
         rows.sort_by_key(|&(category, bytes, _)| (std::cmp::Reverse(bytes), category));
         rows
+    }
+
+    /// The same at the main moment, found once.
+    #[must_use]
+    pub fn by_category(&self) -> &[(AllocationCategory, u64, u64)] {
+        self.by_category.get_or_init(|| self.by_category_at(self.main_moment()))
     }
 
     /// Segments and free ranges at a moment.

@@ -75,6 +75,8 @@ pub struct FailedRequest {
     pub largest_free: u64,
     /// Largest free range that could have served the request.
     pub largest_free_same_pool: u64,
+    /// That range: first byte and bytes; `None` if there is none.
+    pub largest_hole: Option<(u64, u64)>,
     /// Free ranges that could have served the request, had they been larger.
     pub holes_same_pool: u64,
     /// Why.
@@ -96,7 +98,7 @@ impl FailedRequest {
         let class: SizeClass = class_of(requested);
         let segment = rounding.segment(requested);
         let (mut same, mut other_pool, mut other_class) = (0u64, 0u64, 0u64);
-        let (mut largest, mut largest_same, mut holes) = (0, 0, 0);
+        let (mut largest, mut hole, mut holes) = (0, None, 0);
         for (&address, &length) in &free.by_address {
             let Some((_, home)) = segments.holding(address) else { continue };
             largest = length.max(largest);
@@ -106,7 +108,9 @@ impl FailedRequest {
                 other_class = other_class.saturating_add(length);
             } else {
                 same = same.saturating_add(length);
-                largest_same = length.max(largest_same);
+                if hole.is_none_or(|(_, most)| length > most) {
+                    hole = Some((address, length));
+                }
                 holes += 1;
             }
         }
@@ -131,7 +135,8 @@ impl FailedRequest {
             free_other_pool: other_pool,
             free_other_class: other_class,
             largest_free: largest,
-            largest_free_same_pool: largest_same,
+            largest_free_same_pool: hole.map_or(0, |hole| hole.1),
+            largest_hole: hole,
             holes_same_pool: holes,
             cause,
             short_by: segment.saturating_sub(device_free).saturating_sub(inactive),

@@ -2,8 +2,8 @@
 //! back the most free bytes.
 
 use super::device::CachingAnalysis;
-use super::failure::Moment;
-use super::space::Reserved;
+use super::failure::{FailedRequest, Moment};
+use super::space::{Reserved, class_of};
 use crate::model::CachingSnapshot;
 
 /// How a segment is used at a moment. Sizes are bytes.
@@ -70,6 +70,15 @@ impl CachingAnalysis {
             }
         };
         state.segments.by_address.iter().map(of).collect()
+    }
+
+    /// Whether free memory in a segment could have served a failed request: it is for the same stream, pool and sizes.
+    #[must_use]
+    pub fn serves(&self, snapshot: &CachingSnapshot, failure: &FailedRequest, segment: &Reserved) -> bool {
+        let event = self.device.events.start + (failure.moment as usize).saturating_sub(1);
+        segment.stream == snapshot.stream_of(event)
+            && segment.pool == snapshot.pool_of(event)
+            && segment.class == class_of(failure.requested)
     }
 
     /// The moment at which fragmentation matters, and the segments then: the last failed request, or else the peak of

@@ -58,10 +58,15 @@ pub(super) struct Identity {
     pub dimensions: u64,
     /// Element type and number of dimensions.
     pub rank: u64,
+    /// Element type and all dimensions but the first, which is most often the batch.
+    pub inner: u64,
     pub source: u64,
     pub class: u64,
     /// Number of the parameter, for an argument of the program.
     pub parameter: u64,
+    /// The argument of the program that the framework names it by: a copy of one layer's weight is not that of another,
+    /// even if both have the same label.
+    pub argument: u64,
 }
 
 /// Scopes that say how an operation is run, not what it is.
@@ -144,12 +149,15 @@ fn identity(program: &Program, table: &BufferTable, (words, layouts): (&Words, &
     });
     // Most buffers have no label but the name itself.
     let own_path = |name: &str| if name == table.op.at(row) { word(&words.path, &table.op) } else { path(name) };
-    let parameter = instruction.filter(|_| is_parameter).and_then(|id| program.instructions.argument.get(id.index()));
+    // The parameters of a loop's body count from 0, too.
+    let is_of_program = |id: &_| is_parameter && program.computation_of(*id) == program.entry;
+    let parameter = instruction.filter(is_of_program).and_then(|id| program.instructions.argument.get(id.index()));
+    let name = instruction.map(|id| program.text.op_name(id)).unwrap_or_default();
     Identity {
         op: word(&words.op, &table.op),
         path: word(&words.path, &table.op),
         backward: words.backward[table.op.of[row] as usize],
-        name: instruction.map_or(0, |id| own_path(&program.text.op_name(id))),
+        name: if instruction.is_some() { own_path(&name) } else { 0 },
         parent: word(&words.parent, &table.op),
         scope: word(&words.scope, &table.op),
         stem: known(stem(table.name.at(row))),
@@ -159,9 +167,11 @@ fn identity(program: &Program, table: &BufferTable, (words, layouts): (&Words, &
         shape: word(&words.shape, &table.shape),
         dimensions: node.map_or(0, |node| hash(&node.dimensions)),
         rank: node.map_or(0, |node| hash(&(node.element_type.name(), node.dimensions.len()))),
+        inner: node.map_or(0, |node| hash(&(node.element_type.name(), node.dimensions.get(1..)))),
         source: word(&words.source, &table.source),
         class: hash(&(table.class[row] as u8)),
         parameter: parameter.map_or(0, hash),
+        argument: if scope::argument(&name).is_some_and(|(_, rest)| !rest.is_empty()) { hash(&*name) } else { 0 },
     }
 }
 

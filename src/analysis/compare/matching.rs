@@ -77,8 +77,9 @@ const PASSES: &[Pass] = &[
         uneven: true,
     },
     Pass { sameness: Sameness::Resized, key: |id| named(id, (id.path, id.dimensions)), uneven: true },
+    Pass { sameness: Sameness::Resized, key: |id| named(id, (id.path, id.inner)), uneven: true },
     Pass { sameness: Sameness::Resized, key: |id| named(id, (id.path, id.opcode, id.rank, id.class)), uneven: true },
-    Pass { sameness: Sameness::Resized, key: |id| named(id, (id.path, id.rank)), uneven: true },
+    Pass { sameness: Sameness::Resized, key: |id| named(id, (id.path, id.rank)), uneven: false },
     Pass { sameness: Sameness::Resized, key: parameter, uneven: true },
     Pass { sameness: Sameness::Renamed, key: |id| inside(id, (id.parent, id.shape, id.class)), uneven: true },
     Pass { sameness: Sameness::Renamed, key: |id| sourced(id, (id.source, id.shape, id.opcode)), uneven: false },
@@ -136,7 +137,11 @@ impl Matching {
         // Sorted by key, the rows of a group stand together: those before first, each side in its order.
         let mut keyed: Vec<(u64, u32, u32)> = Vec::with_capacity(left[0].len() + left[1].len());
         for (side, rows) in left.iter().enumerate() {
-            let key = |&row: &u32| Some(((pass.key)(&sides[side].identity[row as usize])?, side as u32, row));
+            let key = |&row: &u32| {
+                let id = &sides[side].identity[row as usize];
+                let argument = if pass.sameness == Sameness::Alike { 0 } else { id.argument };
+                Some((hash(&((pass.key)(id)?, argument)), side as u32, row))
+            };
             keyed.extend(rows.iter().filter_map(key));
         }
         keyed.sort_unstable();

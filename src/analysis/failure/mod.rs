@@ -311,7 +311,15 @@ fn parts(failure: &Failure) -> Vec<Part> {
                 add("reserved", size("reserved_now"));
             }
         },
-        _ => add("needed", size("used").or_else(|| size("requested"))),
+        kind => match (size("used"), size("capacity").zip(size("free"))) {
+            // The request is not in use yet: it comes on top of what others hold.
+            (None, Some((capacity, free))) if free <= capacity => {
+                let name = if kind == FailureKind::VllmStartup { "other processes" } else { "in use" };
+                add(name, Some(capacity - free));
+                add("free", Some(free));
+            }
+            (used, _) => add("needed", used.or_else(|| size("requested"))),
+        },
     }
     parts
 }

@@ -111,6 +111,17 @@ fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
         out.push(format!("Its arguments take {} in addition; the limit is what they leave", short(arguments)));
     }
     match failure.kind {
+        FailureKind::VllmStartup => {
+            if let (Some(free), Some(capacity)) = (size("free"), size("capacity"))
+                && free < capacity
+            {
+                out.push(format!(
+                    "Other processes hold {} of {}",
+                    short(capacity - free),
+                    UnitSystem::Binary.capacity(capacity)
+                ));
+            }
+        }
         FailureKind::IpuExchange => out.push(format!(
             "Exchange {} sends the tile more data than its whole memory",
             failure.text("exchange").unwrap_or("(name unknown)")

@@ -37,3 +37,13 @@ fn a_size_over_its_capacity_says_by_how_much() {
     assert_eq!(explained.memory, "tile memory");
     assert_eq!(explained.cause, Cause::Shortage);
 }
+
+#[test]
+fn a_request_is_no_part_of_what_is_in_use() {
+    let asked = failure(FailureKind::VllmStartup, &[("free", 41), ("capacity", 79), ("requested", 71)]);
+    let explained = explain(&asked);
+    let parts: Vec<(&str, u64)> = explained.parts.iter().map(|part| (part.name, part.bytes.0)).collect();
+    assert_eq!(parts, [("other processes", 38), ("free", 41)]);
+    assert_eq!((explained.needed, explained.over_by), (Some(Bytes(71)), Some(Bytes(30))));
+    assert!(explained.sentences.iter().any(|said| said.starts_with("Other processes hold 38 B")), "{explained:?}");
+}

@@ -124,7 +124,7 @@ impl Labels {
         let name = program.text.op_name(at);
         let is_borrowed = name.is_empty();
         // A prefetch has no name; its operand's is its own.
-        let own = if is_borrowed { lookup::op_name(program, at) } else { name };
+        let own = if is_borrowed { self.loops.op_name(program, at) } else { name };
         if !is_plain(&own) {
             return is_borrowed.then(|| Label::plain(scope::short(&own, 3)));
         }
@@ -162,7 +162,7 @@ impl Labels {
         if let Some(label) = self.of(program, buffer) {
             return label.text;
         }
-        program.buffers.instruction_of(buffer).map(|at| lookup::op_name(program, at)).unwrap_or_default()
+        program.buffers.instruction_of(buffer).map(|at| self.loops.op_name(program, at)).unwrap_or_default()
     }
 
     /// Short name of a buffer: its label, else the end of its op name, else the instruction's name.

@@ -2,6 +2,7 @@
 //! carry, and values that do not change.
 
 use super::{Value, body, computed, node_at, opcode, operand, root};
+use crate::analysis::names::lookup;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::model::{ComputationId, FastMap, InstructionId, Opcode, Program};
 
@@ -43,6 +44,8 @@ pub struct Loops {
     by_place: FastMap<(u32, i64), usize>,
     /// The loop (or call) that runs a computation.
     callers: FastMap<ComputationId, InstructionId>,
+    /// What starts a computation that runs asynchronously.
+    starts: FastMap<ComputationId, InstructionId>,
 }
 
 impl Loops {
@@ -58,6 +61,10 @@ impl Loops {
                     for &called in program.instructions.called_by(at) {
                         loops.callers.insert(called, at);
                     }
+                    continue;
+                }
+                Opcode::ASYNC_START => {
+                    loops.starts.extend(program.instructions.called_by(at).iter().map(|&called| (called, at)));
                     continue;
                 }
                 _ => continue,
@@ -138,6 +145,18 @@ impl Loops {
     #[must_use]
     pub fn caller(&self, computation: ComputationId) -> Option<InstructionId> {
         self.callers.get(&computation).copied()
+    }
+
+    /// Framework op name of an instruction, as [`lookup::op_name`]; what runs asynchronously, such as a gather on another
+    /// core, has that of the instruction which starts it.
+    #[must_use]
+    pub fn op_name(&self, program: &Program, at: InstructionId) -> String {
+        let own = lookup::op_name(program, at);
+        if !own.is_empty() {
+            return own;
+        }
+        let start = program.computation_of(at).and_then(|computation| self.starts.get(&computation));
+        start.map_or(own, |&at| program.text.op_name(at))
     }
 
     /// Whether there is a stack.

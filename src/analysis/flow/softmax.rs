@@ -28,6 +28,7 @@ impl Softmax {
     #[must_use]
     pub fn new(program: &Program) -> Self {
         let mut found = Self::default();
+        let products = Products::new(program);
         for row in 0..program.instructions.len() {
             let at = InstructionId(row as u32);
             if program.opcode_name(at) != "exponential" || !is_shifted(program, at) {
@@ -38,7 +39,7 @@ impl Softmax {
             dimensions.sort_unstable();
             if let Some(positions) = repeated(&dimensions).filter(|&d| d >= LEAST_POSITIONS) {
                 let others = dimensions.iter().filter(|&&d| d != positions).count();
-                if others > 0 || dimensions.len() > 2 {
+                if (others > 0 || dimensions.len() > 2) && products.include(&dimensions) {
                     found.scores.insert(dimensions);
                 }
             } else if let Some(&classes) = dimensions.last().filter(|&&d| d >= LEAST_CLASSES)
@@ -74,6 +75,44 @@ impl Softmax {
     }
 }
 
+/// Arrays that matrix products take or make: attention scores are made by one and taken by another. Sums of logarithms,
+/// as of a hidden Markov model's states, have the same exponentials and shapes, but no products.
+struct Products {
+    /// Largest dimension that occurs twice, and number of elements.
+    squares: HashSet<(i64, i64)>,
+}
+
+impl Products {
+    fn new(program: &Program) -> Self {
+        let mut squares = HashSet::new();
+        for row in 0..program.instructions.len() {
+            let at = InstructionId(row as u32);
+            let opcode = program.opcode_name(at);
+            if opcode != "dot" && opcode != "convolution" {
+                continue;
+            }
+            let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
+            for at in operands.map(|&row| InstructionId(row)).chain([at]) {
+                let Some(node) = program.shape_of(at).map(crate::model::Shape::root) else { continue };
+                if let Some(square) = square(&node.dimensions) {
+                    squares.insert(square);
+                }
+            }
+        }
+        Self { squares }
+    }
+
+    /// Whether an array of these dimensions is among them, its other dimensions merged or not.
+    fn include(&self, dimensions: &[i64]) -> bool {
+        square(dimensions).is_some_and(|square| self.squares.contains(&square))
+    }
+}
+
+/// The largest dimension that occurs twice, and the number of elements.
+fn square(dimensions: &[i64]) -> Option<(i64, i64)> {
+    repeated(dimensions).map(|side| (side, dimensions.iter().fold(1i64, |product, &d| product.saturating_mul(d))))
+}
+
 /// Whether the operand of an exponential may be what a softmax takes: a difference, usually from the largest value. A
 /// sigmoid takes the negated value, a soft maximum of two the difference of two selections.
 fn is_shifted(program: &Program, at: InstructionId) -> bool {
@@ -107,6 +146,13 @@ mod tests {
         assert!(are_scores(&[8, 16, 1500, 1500]) && are_scores(&[8, 16, 1500, 2999]));
         assert!(!are_scores(&[8, 16, 1500, 6000]) && !are_scores(&[8, 16, 1500, 2048]));
         assert!(!are_scores(&[8, 16, 1500]));
+    }
+
+    #[test]
+    fn scores_are_what_matrix_products_make_or_take() {
+        let products = Products { squares: square(&[128, 1500, 1500]).into_iter().collect() };
+        assert!(products.include(&[8, 16, 1500, 1500]), "batch and heads merged");
+        assert!(!products.include(&[8, 1500, 1500]) && !products.include(&[128, 1500, 64]));
     }
 
     #[test]

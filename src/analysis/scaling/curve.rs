@@ -34,6 +34,8 @@ pub struct Scaling<'a> {
     /// Whether either program was already recomputed by the compiler to save memory.
     pub is_recomputed: bool,
     models: [Model<'a>; 2],
+    /// The share of temporaries that is left of each program however much the compiler recomputes.
+    irreducible: [f64; 2],
     /// What the two programs really take.
     given: [Need; 2],
     /// What each model says of both programs.
@@ -63,7 +65,7 @@ pub struct ScalingPoint {
     /// Allocated bytes, which must fit.
     pub allocated: Bytes,
     /// Lowest and highest allocated bytes: what both models and the holes between the buffers of both dumps tell, and where
-    /// the compiler may recompute, how far.
+    /// the compiler may recompute, how far, but never below what must be live then.
     pub range: (Bytes, Bytes),
     /// Whether it fits.
     pub verdict: TryVerdict,
@@ -94,8 +96,15 @@ impl<'a> Scaling<'a> {
             Model::new(scenes[1], memories[1], scenes[0].program, &reversed, values([b, a])),
         ];
         let modelled = [[models[0].at(a), models[0].at(b)], [models[1].at(a), models[1].at(b)]];
-        let given =
-            memories.map(|memory| Need { peak: memory.peak, allocated: memory.allocated, base: memory.always_live() });
+        let given = memories.map(|memory| {
+            let base = memory.always_live();
+            Need { peak: memory.peak, allocated: memory.allocated, base, least: base }
+        });
+        let irreducible = [0, 1].map(|place| {
+            let floor = memories[place].floor(scenes[place].program, &[]).unwrap_or_default();
+            let temporaries = |all: u64| all.saturating_sub(given[place].base) as f64;
+            (temporaries(floor) * (1.0 - UNLIKE) / temporaries(given[place].allocated).max(1.0)).min(1.0)
+        });
         let [bytes, matched] = [comparison.matching.bytes[1], comparison.matching.matched_bytes[1]];
         let unit = (b - a) as f64;
         let mut growers: Vec<Grower> = comparison
@@ -117,6 +126,7 @@ impl<'a> Scaling<'a> {
             is_recomputed: memories.iter().any(|memory| memory.is_under_pressure()),
             varying,
             models,
+            irreducible,
             given,
             modelled,
         })
@@ -131,13 +141,16 @@ impl<'a> Scaling<'a> {
             return self.point(value, peak, (allocated, allocated), allocated, true);
         }
         let told = self.need(value);
-        let Need { peak, allocated, base } = told;
+        let Need { peak, allocated, base, least } = told;
         let mut range = self.range(value, &told);
         if let Some(Bytes(capacity)) = self.capacity {
             let share = |share: f64| (capacity as f64 * share) as u64;
             if allocated > share(FALLBACK_SHARE) {
-                // The compiler may recompute until it takes about this much, but not what is always live.
-                range.0 = share(RECOMPUTED_TO).max(base).min(range.0);
+                // The compiler may recompute until it takes about this much, but not what is always live nor what the
+                // backward pass starts from, and each buffer must be whole at some time.
+                let temporaries = allocated.saturating_sub(base) as f64;
+                let kept = base.saturating_add((temporaries * self.irreducible[self.nearer(value)]) as u64);
+                range.0 = share(RECOMPUTED_TO).max(least).max(kept).min(range.0);
             }
             if self.is_recomputed {
                 // With more room it recomputes less, with less room more.
@@ -193,7 +206,12 @@ impl<'a> Scaling<'a> {
             let [one, other] = [of(&one) as f64, of(&other) as f64];
             (one + (other - one) * part) as u64
         };
-        Need { peak: between(|need| need.peak), allocated: between(|need| need.allocated), base: near.base }
+        Need {
+            peak: between(|need| need.peak),
+            allocated: between(|need| need.allocated),
+            base: near.base,
+            least: near.least,
+        }
     }
 
     /// What one of the programs says of another value. Of layers, lengths and batches, what the laws leave unexplained is
@@ -211,7 +229,7 @@ impl<'a> Scaling<'a> {
             (of(&raw) as f64 + rest[0] + (rest[1] - rest[0]) * part).max(raw.base as f64) as u64
         };
         let (peak, allocated) = (corrected(|need| need.peak), corrected(|need| need.allocated));
-        Need { peak, allocated: allocated.max(peak), base: raw.base }
+        Need { peak, allocated: allocated.max(peak), base: raw.base, least: raw.least }
     }
 
     /// Whether the compiler divides the work differently at the two values: a model of one program is far from what the

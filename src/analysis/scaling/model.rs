@@ -18,6 +18,9 @@ pub(super) struct Need {
     pub allocated: u64,
     /// Always-live bytes.
     pub base: u64,
+    /// The fewest bytes with which the program can run however much is computed twice: what is always live, and the
+    /// largest of the other buffers.
+    pub least: u64,
 }
 
 /// The values of the number that two programs differ in.
@@ -119,7 +122,8 @@ impl<'a> Model<'a> {
         let packed = if packer == Packer::Fallback { packing::fallback_below(&blocks, online) } else { None };
         let heap = packed.map_or(online, |placement| placement.heap);
         let peak = base.saturating_add(live).saturating_add_signed(self.memory.correction);
-        Need { peak, allocated: allocated(heap), base }
+        let least = base.saturating_add(families.iter().copied().max().unwrap_or_default());
+        Need { peak, allocated: allocated(heap), base, least }
     }
 }
 

@@ -11,6 +11,7 @@ use super::memory::{Item, Owner};
 use super::resize;
 use super::state::State;
 use crate::analysis::names::argument::holds_state;
+use crate::model::FastSet;
 use crate::model::NO_ROW;
 
 /// Rows of results by the array they hold: (number of the array, row of the base).
@@ -34,6 +35,8 @@ struct Divisions {
     /// Shapes after a division, by shape and dimension.
     divided: HashMap<(u32, usize), Option<u32>, RandomState>,
     temporaries: Option<Temporaries>,
+    /// Rows of arguments that earlier changes donate.
+    donated: FastSet<u32>,
 }
 
 /// Items of the temporaries that may be divided with an argument.
@@ -72,8 +75,13 @@ impl State<'_> {
         let mut lodgers = Vec::new();
         let mut is_weight = false;
         let mut results = self.results_by_array();
-        let mut known =
-            Divisions { parts, by_shape: HashMap::default(), divided: HashMap::default(), temporaries: None };
+        let mut known = Divisions {
+            parts,
+            by_shape: HashMap::default(),
+            divided: HashMap::default(),
+            temporaries: None,
+            donated: self.donated.iter().copied().collect(),
+        };
         for row in others {
             let Some((dimension, follows)) = self.dimension_to_divide(row, &mut known, &mut results) else {
                 undivided += 1;
@@ -131,12 +139,14 @@ impl State<'_> {
         let temporaries = known.temporaries.get_or_insert_with(|| self.temporaries_to_divide());
         // Each device writes its part of the argument in place once that is all it has, and nothing is gathered.
         let is_donated = matches!(self.base(row).role, Role::Argument { is_donated: true, .. });
-        if is_donated || self.donated.contains(&(row as u32)) {
+        if is_donated || known.donated.contains(&(row as u32)) {
             self.drop_families(temporaries.own_memory.get(&row).map_or(&[][..], Vec::as_slice));
         }
         let copies = temporaries.copies.get(&row).map_or(&[][..], Vec::as_slice);
         self.change(copies.iter().copied(), divided);
-        if !self.memory.trained.contains(&row) {
+        let is_trained = self.memory.trained.binary_search(&row).is_ok();
+        let is_collected = !is_trained && self.collects(row);
+        if !is_trained && !is_collected {
             return;
         }
         let Some(alike) = temporaries.by_outline.get_mut(&own) else { return };
@@ -145,8 +155,21 @@ impl State<'_> {
             Owner::Family(family) => copy_of[family as usize] != Some(row as u32),
             Owner::Base(_) => false,
         };
+        if is_collected {
+            alike.retain(|&item| !self.is_changed(item));
+            let is_own = |item: usize| is_other(item) && self.is_collected(self.memory.items[item].owner);
+            let others: Vec<usize> = alike.iter().copied().filter(|&item| is_own(item)).collect();
+            self.change(others.into_iter(), divided);
+            return;
+        }
         if !self.is_optimistic {
-            self.may_differ |= alike.iter().any(|&item| !self.is_changed(item) && is_other(item));
+            if self.may_differ {
+                return;
+            }
+            self.may_differ = alike.iter().any(|&item| !self.is_changed(item) && is_other(item));
+            if !self.may_differ {
+                alike.retain(|&item| !self.is_changed(item));
+            }
             return;
         }
         // What has been divided once is not looked at again.

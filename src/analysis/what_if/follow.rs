@@ -4,15 +4,18 @@
 use std::collections::{HashMap, HashSet};
 
 use super::base::Role;
+use super::batch;
 use super::followers::Followers;
 use super::memory::Memory;
 use super::resize;
+use super::saved_for_backward::is_among;
 use super::state::State;
 use crate::analysis::class::origin;
 use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::{Value, beginning_of_part};
+use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
-use crate::model::{ElementType, InstructionId, Program};
+use crate::model::{BufferId, ElementType, InstructionId, Program};
 
 /// The argument that a value is all or a part of, where devices gather what each wrote, and whether a part of it was
 /// written.
@@ -95,5 +98,43 @@ impl State<'_> {
         let items = self.items_of(|owner| matches!(owner, super::Owner::Family(row) if is_copy[row as usize]));
         let items: Vec<usize> = items.collect();
         self.change(items.into_iter(), |node| resize::set_meant_type(node, ty));
+    }
+    /// Whether temporaries like an argument (by row of the base) hold its next value: a decoder that scans over its cache
+    /// has it twice. In training, arrays like the weights are their gradients.
+    pub(super) fn collects(&self, row: usize) -> bool {
+        let is_donated = matches!(self.base(row).role, Role::Argument { is_donated: true, .. });
+        !self.memory.kept.passes.contains(&Pass::Backward) && (is_donated || self.followers().next[row].is_some())
+    }
+
+    /// Whether a loop collects what an item holds, a part in each step.
+    pub(super) fn is_collected(&self, owner: super::Owner) -> bool {
+        let kept = &self.memory.kept;
+        matches!(owner, super::Owner::Family(row) if kept.is_stack(row as usize) || is_among(&kept.gradients, row as usize))
+    }
+
+    /// Gives what a loop collects into the next values of some arguments (by row of the base) the new type of these.
+    pub(super) fn collected_in(&mut self, is_meant: &[bool], ty: ElementType) {
+        let memory = self.memory;
+        let outline = |buffer: BufferId| {
+            let node = resize::node_of(self.program, buffer)?;
+            Some((node.element_type, batch::outline(&node.dimensions)))
+        };
+        let meant: HashSet<_> = (0..memory.base.len())
+            .filter(|&row| is_meant[row] && self.collects(row))
+            .filter_map(|row| outline(memory.base[row].buffer))
+            .collect();
+        let is_meant = |owner: super::Owner| {
+            let super::Owner::Family(row) = owner else { return false };
+            let family = memory.families.list[row as usize];
+            self.is_collected(owner) && outline(family.root).is_some_and(|own| meant.contains(&own))
+        };
+        let items: Vec<usize> = self.items_of(|owner| is_meant(owner)).collect();
+        self.change(items.into_iter(), |node| {
+            let meant = node.element_type.is_float() || !ty.is_float();
+            if meant {
+                resize::set_type(node, ty);
+            }
+            meant
+        });
     }
 }

@@ -12,7 +12,7 @@ use super::segments::{Named, Patterns};
 use super::shapes::Shapes;
 use crate::analysis::class::Class;
 use crate::analysis::flow::node_at;
-use crate::analysis::names::lookup::{argument_paths, is_rematerialised, op_name};
+use crate::analysis::names::lookup::{argument_paths, is_rematerialised};
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
@@ -66,7 +66,7 @@ pub struct Memory {
     pub vmem: u64,
     /// Arguments that hold a batch.
     pub data: Vec<DataArgument>,
-    /// Trained weights (rows of [`Self::base`]), each with a gradient of the same size.
+    /// Trained weights (rows of [`Self::base`], ascending), each with a gradient of the same size.
     pub trained: Vec<usize>,
     /// Framework op name of the instruction that makes each family's root, by family.
     family_names: Vec<String>,
@@ -156,8 +156,9 @@ impl Memory {
         let live = crate::analysis::packing::most_live(&families.blocks()).0;
         let always: u64 = base.iter().fold(0, |sum, b| sum.saturating_add(b.size));
         let roots = || families.list.iter().map(|family| program.buffers.instruction_of(family.root));
+        let loops = &analysis.labels(program).loops;
         let family_names: Vec<String> =
-            roots().map(|root| root.map_or_else(String::new, |i| op_name(program, i))).collect();
+            roots().map(|root| root.map_or_else(String::new, |at| loops.op_name(program, at))).collect();
         let rematerialised = roots().flatten().filter(|&root| is_rematerialised(program, root)).count();
         let mut kept_arguments: FastMap<(i64, &[i64]), u32> = FastMap::default();
         for (row, base) in base.iter().enumerate() {
@@ -172,7 +173,6 @@ impl Memory {
             .filter_map(|donor| kept_arguments.get(&(donor.parameter, donor.parameter_index.as_slice())).copied())
             .collect();
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
-        let loops = &analysis.labels(program).loops;
         let steps: BTreeSet<i64> = loops.parts.iter().map(|part| part.layers).filter(|&layers| layers > 1).collect();
         let data = batch::data_arguments(program, analysis.classes(program), &base, (&families, &steps));
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();

@@ -120,6 +120,8 @@ impl State<'_> {
         self.warn(format!(
             "{text} of temporaries occupy the memory of results before these are written, and will need memory of their own"
         ));
+        let largest = blocks.iter().map(|block| block.size).max().unwrap_or_default();
+        self.largest_housed = self.largest_housed.max(largest);
         match self.memory.families.list.len().checked_sub(1) {
             Some(family) => {
                 self.added.extend(lodgers.into_iter().map(|(size, first, last)| (size, first, last, family as u32)));

@@ -238,6 +238,10 @@ impl Memory {
         let has_reach = is_short && self.capacity.is_some_and(|capacity| self.allocated <= capacity);
         let floor = if has_reach { self.floor(state.program, edits).unwrap_or(least) } else { least };
         let mut range = self.allocated_range(state.kinds, expected, brought_back, floor);
+        if state.kinds.donation && state.program.devices() > 1 {
+            // What devices add up may then be there twice: before it is added up and after.
+            range.1 = range.1.max(Bytes(expected.saturating_add(state.largest_housed)));
+        }
         if state.fused > 0 {
             let around = |bytes: u64, times: f64| Bytes((bytes as f64 * times) as u64);
             range.0 = range.0.min(around(expected.saturating_sub(state.fused), 1.0 - NEAR));
@@ -360,12 +364,18 @@ impl Memory {
         if kinds.compute || kinds.constrain || self.rematerialised > 0 {
             low = low.max(share(high, NARROWEST));
         }
+        if low > expected {
+            // What is predicted is in its own range.
+            low = expected;
+            high = high.min(share(low, WIDEST)).max(share(expected, 1.0 + band));
+        }
         (Bytes(low.min(high)), Bytes(high))
     }
 
-    /// Live bytes left if the compiler recomputes every layer of the forward pass that it can: those of their
-    /// checkpoints. It cannot recompute stacks that a scan saves.
-    fn floor(&self, program: &Program, edits: &[Edit]) -> Option<u64> {
+    /// Bytes left if the compiler recomputes every layer of the forward pass that it can: those of their checkpoints. It
+    /// cannot recompute stacks that a scan saves. `None` if the program has no backward pass.
+    #[must_use]
+    pub fn floor(&self, program: &Program, edits: &[Edit]) -> Option<u64> {
         self.kept.turn.as_ref()?;
         let mut state = State::new(program, self);
         for edit in edits {

@@ -68,6 +68,8 @@ pub struct State<'a> {
     pub(super) may_differ: bool,
     /// Bytes that lose their memory to a donated argument, in a program without a heap.
     pub(super) homeless: u64,
+    /// The largest temporary that lived in the memory of a result and gets memory of its own.
+    pub(super) largest_housed: u64,
     /// Bytes counted above and below what is expected to be recomputed at once.
     pub(super) fused: u64,
     /// Kinds of change applied so far.
@@ -111,6 +113,7 @@ impl<'a> State<'a> {
             is_optimistic: false,
             may_differ: false,
             homeless: 0,
+            largest_housed: 0,
             fused: 0,
             kinds: Kinds::default(),
             least_factor: 1.0,
@@ -232,6 +235,7 @@ impl<'a> State<'a> {
         let arguments = is_meant.clone();
         self.with_next_values(&mut is_meant);
         self.copies_in(&arguments, ty);
+        self.collected_in(&arguments, ty);
         let items = self.items_of(|owner| matches!(owner, Owner::Base(row) if is_meant[row as usize]));
         self.change(items, |node| {
             // Floats may be quantised to integers, but integers are never converted to floats.

@@ -15,6 +15,8 @@ use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
 use crate::model::{Instructions, NO_ROW, Opcode, Operands, OutputOperandAlias, ShapeId, SparseLists};
 use crate::source::{Cancelled, Progress};
 
+/// Joining the pieces, and resolving references after it, each take about this part of the time of decoding them.
+pub const LATER: u64 = 8;
 /// Approximate bytes in one piece of work.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -113,7 +115,9 @@ pub fn decode(
             work()?;
         }
     }
-    Ok(join(directory, &pieces, columns))
+    let decoded = join(directory, &pieces, columns, (progress, module.len() as u64 / LATER));
+    progress.check()?;
+    Ok(decoded)
 }
 
 /// Cuts the module into pieces.
@@ -373,8 +377,13 @@ fn output_alias(mut reader: Reader<'_>) -> Result<OutputOperandAlias> {
     Ok(alias)
 }
 
-/// Joins the columns of the pieces.
-fn join(directory: &Directory, pieces: &[Piece], mut columns: Vec<Columns>) -> Decoded {
+/// Joins the columns of the pieces in so many steps of progress; once it was cancelled, not all of them.
+fn join(
+    directory: &Directory,
+    pieces: &[Piece],
+    mut columns: Vec<Columns>,
+    (progress, steps): (&Progress, u64),
+) -> Decoded {
     let rows = columns.iter().map(|c| c.opcode.len()).sum();
     let mut decoded = Decoded { computations: Vec::with_capacity(directory.computations.len()), ..Decoded::default() };
     // First row of each piece, and what its operands count from.
@@ -425,6 +434,9 @@ fn join(directory: &Directory, pieces: &[Piece], mut columns: Vec<Columns>) -> D
             all.shape.reserve_exact(rows);
             all.argument.reserve_exact(rows);
             for columns in columns {
+                if progress.check().is_err() {
+                    break;
+                }
                 all.opcode.extend_from_slice(&columns.opcode);
                 all.shape.extend_from_slice(&columns.shape);
                 all.argument.extend_from_slice(&columns.argument);
@@ -436,6 +448,9 @@ fn join(directory: &Directory, pieces: &[Piece], mut columns: Vec<Columns>) -> D
             let count = columns.iter().map(|c| c.operands.len()).sum();
             all.operands = Operands { ends: Vec::with_capacity(rows), items: Vec::with_capacity(count) };
             for (columns, &(_, base)) in columns.iter().zip(&bases) {
+                if progress.advance(steps / pieces.len() as u64).is_err() {
+                    return;
+                }
                 let first = all.operands.items.len() as u32;
                 all.operands.ends.extend(columns.operand_ends.iter().map(|end| end + first));
                 all.operands.items.extend(columns.operands.iter().map(|&row| row.checked_add(base).unwrap_or(NO_ROW)));

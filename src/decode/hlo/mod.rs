@@ -137,7 +137,8 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     let interner = Interner::default();
     let work = || -> Result<_, Cancelled> {
         let directory = Directory::read(module.reader(), reporter);
-        progress.begin(Stage::Decoding, module.len() as u64);
+        let bytes = module.len() as u64;
+        progress.begin(Stage::Decoding, bytes + 2 * bytes / instructions::LATER);
         let decoded = instructions::decode(&module, &directory, &interner, threads, progress, reporter)?;
         Ok((directory, decoded))
     };
@@ -160,18 +161,22 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     }
     let numbers: ByNumber =
         decoded.computations.iter().enumerate().map(|(i, entry)| (entry.number, i as u32)).collect();
-    progress.check()?;
+    let third = module.len() as u64 / instructions::LATER / 3;
+    progress.advance(third)?;
     let mut instructions = decoded.instructions;
     let called = decoded.called;
     let (computations, (mut small, buffers)) = rayon::join(
         || {
             instructions.called = resolve_called(called, &numbers);
             let schedule = read_schedule(&module, &directory, reporter);
+            if progress.advance(third).is_err() {
+                return Vec::new();
+            }
             computations(&decoded.computations, &schedule, &ids)
         },
         || (Small::read(&module, &directory, reporter), find_instructions(&assignment, &ids)),
     );
-    progress.check()?;
+    progress.advance(third)?;
     let entry = directory
         .entry
         .and_then(|number| numbers.get(&number).copied())

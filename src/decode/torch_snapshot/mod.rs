@@ -17,12 +17,15 @@ use records::Records;
 use value::{Shared, Value};
 use window::{Stop, Window};
 
+/// Name of the format.
+pub const FORMAT: &str = "PyTorch memory snapshot";
+
 /// PyTorch's snapshots.
 pub struct TorchSnapshotDecoder;
 
 impl Decoder for TorchSnapshotDecoder {
     fn format(&self) -> &'static str {
-        "PyTorch memory snapshot"
+        FORMAT
     }
 
     fn reads(&self) -> Reads {

@@ -51,8 +51,14 @@ impl Default for Sweep {
 impl Sweep {
     /// Adds every program of a profile that has main memory.
     pub fn add(&mut self, file: &str, side: Side<'_>) {
-        for row in 0..side.profile.programs.len() {
-            let Some(scene) = side.analysis.scene(side.profile, row, MemorySpace::HBM) else { continue };
+        for program in 0..side.profile.programs.len() {
+            self.add_program(file, Side { program, ..side });
+        }
+    }
+
+    /// Adds one program, if it has main memory.
+    pub fn add_program(&mut self, file: &str, side: Side<'_>) {
+        if let Some(scene) = side.analysis.scene(side.profile, side.program, MemorySpace::HBM) {
             let space = scene.space;
             let classes = scene.analysis.classes(scene.program);
             let mut sums = classes.sums(space.at_peak.rows.iter().copied());
@@ -71,7 +77,8 @@ impl Sweep {
     }
 
     /// Label and one cell for each column.
-    fn rows(&self) -> Vec<(String, Vec<String>)> {
+    #[must_use]
+    pub fn rows(&self) -> Vec<(String, Vec<String>)> {
         let size = |bytes: Option<u64>| bytes.map_or_else(|| "\u{2013}".to_owned(), |bytes| Bytes(bytes).short());
         let row = |label: &str, of: &dyn Fn(&Column) -> String| {
             (label.to_owned(), self.columns.iter().map(of).collect::<Vec<_>>())

@@ -15,7 +15,7 @@ pub struct Session {
     /// Which of the profiles is shown.
     #[serde(default)]
     pub shown: usize,
-    /// Pairs of profiles that are compared: before, after.
+    /// Pairs of profiles that are compared: before, after. Further pairs with the file after of the first are its columns.
     #[serde(default)]
     pub comparisons: Vec<[usize; 2]>,
     /// Whether names are to be hidden when it is opened.

@@ -113,6 +113,8 @@ impl App {
             }
             Action::SwapCompared => self.swap_comparison(),
             Action::EndComparison => self.end_comparison(),
+            Action::CompareColumn(id) => self.compare_column(id),
+            Action::ComparePrograms(before, after) => self.compare_programs(before, after),
             Action::Open(path) => self.open(Target::Path(path)),
             Action::Save(file) => self.ask(Purpose::Text(file)),
             Action::ReadSets => self.ask(Purpose::ReadSets),

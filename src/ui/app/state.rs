@@ -8,7 +8,7 @@ use egui::Vec2;
 use super::chrome::palette_matches::CommandPalette;
 use super::files::dialog::{Dialog, Purpose};
 use super::files::writing::Writing;
-use super::files::{Files, Place};
+use super::files::{Files, PairedFolders, Place, ToCompare};
 use super::frame_times::Performance;
 use super::help::state::Help;
 use super::settings_store::SettingsStore;
@@ -69,8 +69,12 @@ pub struct App {
     pub(super) revealed: Option<usize>,
     /// Title of the window as it was set last.
     pub(super) title: String,
-    /// What is before and after, to compare once both are read.
-    pub(super) comparing: Option<(Target, Target)>,
+    /// What to compare once it is read: before, further columns, after.
+    pub(super) comparing: Vec<ToCompare>,
+    /// Entries that become columns of the comparison, one after the other.
+    pub(super) columns: Vec<Place>,
+    /// The programs of two folders that are compared.
+    pub(super) paired: PairedFolders,
     /// The places of a session to go to, each as soon as its file is read.
     pub(super) places: Vec<(Target, DeepLink)>,
     /// Entries before and after that the window offers to compare, until a time in seconds since the start.
@@ -117,7 +121,9 @@ impl App {
             searching: false,
             revealed: None,
             title: String::new(),
-            comparing: None,
+            comparing: Vec::new(),
+            columns: Vec::new(),
+            paired: PairedFolders::default(),
             places: Vec::new(),
             offered: None,
             dropped_on: None,

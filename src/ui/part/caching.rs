@@ -132,7 +132,7 @@ fn readout(units: UnitSystem, snapshot: &CachingSnapshot, device: &CachingAnalys
 
 /// What lives at the main moment by category.
 pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, device: &CachingAnalysis, state: &mut TableState) {
-    let rows = device.by_category_at(device.main_moment());
+    let rows = device.by_category();
     let whole = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
     let unit = context.options.units.unit_for(Bytes(whole / 64));
     // A narrow table leaves out the count.

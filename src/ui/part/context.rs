@@ -27,6 +27,10 @@ pub enum Action {
     SwapCompared,
     /// End the comparison.
     EndComparison,
+    /// Compare with another of the columns: the entry that has this number.
+    CompareColumn(u64),
+    /// Compare two programs of the folders that are compared: the entries before and after.
+    ComparePrograms(u64, u64),
     /// Open a file.
     Open(std::path::PathBuf),
     /// Write a text file; the user chooses where.

@@ -26,6 +26,41 @@ pub struct Before {
     pub name: String,
     /// The document; it is not compared with anything itself.
     pub document: Arc<Document>,
+    /// Further documents, columns between the one before and the one that is shown.
+    pub beside: Vec<Beside>,
+    /// If programs of two folders are compared: all programs of both, the largest change first.
+    pub programs: Arc<Vec<PairedProgram>>,
+}
+
+/// A further document in a comparison.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    /// What tells its entry from the others.
+    pub id: u64,
+    /// Name of the file.
+    pub name: String,
+    /// The document; it is not compared with anything itself.
+    pub document: Arc<Document>,
+}
+
+/// A program of one folder or of both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairedProgram {
+    /// Its name.
+    pub name: String,
+    /// The program before; `None` if only the folder after has it.
+    pub before: Option<ListedProgram>,
+    /// The program after; `None` if only the folder before has it.
+    pub after: Option<ListedProgram>,
+}
+
+/// A program of a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedProgram {
+    /// What tells its entry from the others.
+    pub id: u64,
+    /// Bytes that it allocates; `None` while unknown.
+    pub needs: Option<Bytes>,
 }
 
 impl Document {

@@ -10,7 +10,7 @@ pub mod settings;
 mod shared;
 
 pub use changes::Changes;
-pub use document::{Before, Document};
+pub use document::{Before, Beside, Document, ListedProgram, PairedProgram};
 pub use locals::Locals;
 pub use location::{Lit, Location, RowScope, TreePosition};
 pub use options::{Options, ThemeChoice};

@@ -1,7 +1,7 @@
 //! An icicle chart: a tree as rows of boxes, each with a width proportional to its bytes and placed below its parent. The
 //! cost of a frame depends on the pixels: narrow boxes are merged, and the picture is redrawn only when it changes.
 
-use egui::{Align2, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use egui::{Align2, Color32, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::controls::{link_sized, paint_cut};
 use super::fonts::{Weight, text};
@@ -36,6 +36,14 @@ pub trait IcicleTree {
     }
     /// Colour of a node.
     fn slot(&self, node: usize) -> Slot;
+    /// Fill of a node and colour of the words on it, where they are not those of its slot.
+    fn fill(&self, _node: usize, _theme: &Theme) -> Option<(Color32, Color32)> {
+        None
+    }
+    /// What is written behind the name of a node, where it is not its bytes.
+    fn amount(&self, _node: usize) -> Option<String> {
+        None
+    }
 }
 
 /// The path from the root to `node`, both included.
@@ -122,9 +130,10 @@ impl Icicle<'_> {
         self.place(state, rect.width());
         let pressed = keys::field(ui, &ground);
         self.move_by(state, &pressed, rect.height());
-        let here = state.at.filter(|_| pressed.has_focus).map_or_else(String::new, |node| {
-            format!("; {} {}", self.tree.name(node), (self.words)(self.tree.bytes(node)))
-        });
+        let here = state
+            .at
+            .filter(|_| pressed.has_focus)
+            .map_or_else(String::new, |node| format!("; {} {}", self.tree.name(node), self.amount(node)));
         ground.widget_info(|| {
             let spoken = format!("{}: {}, {whole}{here}", self.name, self.tree.name(state.root));
             WidgetInfo::labeled(Role::Image, true, spoken)
@@ -148,11 +157,11 @@ impl Icicle<'_> {
             let seen = place.intersect(rect);
             let under = pointer.is_some_and(|at| seen.contains(at));
             if place.width() >= MIN_LABEL_WIDTH && placed.rest == 0 {
-                self.caption(&painter, placed, place);
+                self.caption(&painter, placed, place, &theme);
                 let id = ui.scope_id().with((self.name, i));
                 let response = ui.interact(seen, id, Sense::CLICK);
                 response.widget_info(|| {
-                    let bytes = (self.words)(self.tree.bytes(placed.node));
+                    let bytes = self.amount(placed.node);
                     WidgetInfo::labeled(Role::TreeItem, true, format!("{} {bytes}", self.tree.name(placed.node)))
                 });
                 if response.clicked() {
@@ -296,9 +305,9 @@ impl Icicle<'_> {
                 let (x0, x1, y0, y1) = (pixel(placed.left), pixel(placed.right), pixel(y), pixel(y + ROW) - 1);
                 // Every box is at least one pixel wide.
                 let x1 = (x1 - i64::from(x1 - x0 > 3)).max(x0 + 1);
-                let slot = if placed.rest > 0 { Slot::Temporary } else { self.tree.slot(placed.node) };
+                let fill = if placed.rest > 0 { Slot::Temporary.color() } else { self.colors(placed.node, theme).0 };
                 let lit = self.lit.is_none_or(|(lit, _)| placed.rest == 0 && lit(placed.node));
-                let color = if lit { slot.color() } else { dimmed(slot.color(), theme) };
+                let color = if lit { fill } else { dimmed(fill, theme) };
                 raster.fill(x0, y0, x1, y1, color);
                 let padding = if placed.rest > 0 { 0.0 } else { self.tree.padding_share(placed.node).clamp(0.0, 1.0) };
                 let wasted = ((x1 - x0) as f64 * padding).round() as i64;
@@ -309,14 +318,25 @@ impl Icicle<'_> {
         });
     }
 
-    fn caption(&self, painter: &egui::Painter, placed: &Placed, place: Rect) {
+    /// Fill of a node and colour of the words on it.
+    fn colors(&self, node: usize, theme: &Theme) -> (Color32, Color32) {
+        let slot = self.tree.slot(node);
+        self.tree.fill(node, theme).unwrap_or((slot.color(), slot.text()))
+    }
+
+    /// What is written behind the name of a node.
+    fn amount(&self, node: usize) -> String {
+        self.tree.amount(node).unwrap_or_else(|| (self.words)(self.tree.bytes(node)))
+    }
+
+    fn caption(&self, painter: &egui::Painter, placed: &Placed, place: Rect, theme: &Theme) {
         if self.lit.is_some_and(|(lit, _)| !lit(placed.node)) {
             return;
         }
-        let color = self.tree.slot(placed.node).text();
+        let color = self.colors(placed.node, theme).1;
         let at = Pos2::new(place.left() + 6.0, place.center().y - 0.5);
         let room = place.width() - 10.0;
-        let bytes = (self.words)(self.tree.bytes(placed.node));
+        let bytes = self.amount(placed.node);
         let font = Weight::Medium.at(size::SMALL);
         let (drawn, cut) =
             paint_cut(painter, (at, Align2::LEFT_CENTER), self.tree.name(placed.node), font, color, room);

@@ -29,6 +29,7 @@ enum Goal {
     View(&'static str),
     File(usize),
     Compare(usize),
+    Column(usize),
     Program(usize),
     Buffer(BufferId),
 }
@@ -136,6 +137,10 @@ impl App {
             let is_other = self.files.current.is_some_and(|current| current != i);
             if is_other && self.files.current().is_some() && !matches!(entry.state, FileState::Failed(_)) {
                 add(Goal::Compare(i), format!("Compare with: {}", self.name_of(entry)), String::new(), 0);
+                if self.is_comparing() {
+                    let words = format!("Add to the comparison: {}", self.name_of(entry));
+                    add(Goal::Column(i), words, String::new(), 0);
+                }
             }
         }
         if let Some(open) = open.filter(|open| open.document.profile.programs.len() > 1) {
@@ -191,6 +196,7 @@ impl App {
             Goal::Command(command) => self.run(*command),
             Goal::File(index) => self.files.current = Some(*index),
             Goal::Compare(index) => self.compare_with(*index),
+            Goal::Column(index) => self.add_column(*index),
             Goal::View(_) | Goal::Program(_) | Goal::Buffer(_) => {
                 let Some(open) = self.files.current_mut() else { return };
                 open.shared.begin_turn();
@@ -206,7 +212,7 @@ impl App {
                             open.shared.show_view("timeline");
                         }
                     }
-                    Goal::Command(_) | Goal::File(_) | Goal::Compare(_) => {}
+                    Goal::Command(_) | Goal::File(_) | Goal::Compare(_) | Goal::Column(_) => {}
                 }
             }
         }

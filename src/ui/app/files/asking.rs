@@ -85,3 +85,30 @@ impl App {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open::Target;
+    use crate::ui::session::Options;
+
+    #[test]
+    fn a_picture_is_svg_or_png_by_the_name_that_was_chosen() {
+        let ctx = egui::Context::default();
+        let mut app = App::new(&ctx, Options { synchronous: true, ..Options::default() });
+        let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_profiles/ipu_fits.json");
+        app.open(Target::Path(sample.clone()));
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, start) in [("a.svg", &b"<svg "[..]), ("a.SVG", b"<svg "), ("a.png", b"\x89PNG"), ("a", b"\x89PNG")] {
+            let picture = app.picture_of_view().expect("a view");
+            let path = folder.path().join(name);
+            app.answered(Purpose::Picture("view.png".to_owned(), picture), vec![path.clone()]);
+            let written = std::fs::read(&path).expect("written");
+            assert!(written.starts_with(start), "{name}");
+        }
+        let picture = app.picture_of_view().expect("a view");
+        let before = std::fs::read(&sample).expect("the sample");
+        app.answered(Purpose::Picture("view.png".to_owned(), picture), vec![sample.clone()]);
+        assert_eq!(std::fs::read(&sample).expect("the sample"), before, "an open profile is never overwritten");
+    }
+}

@@ -1,18 +1,38 @@
-//! Comparing two open files: which one is before, once both are read, and the offer to compare what was just opened.
+//! Comparing open files: which one is before, which are further columns, once all are read; and the offer to compare
+//! what was just opened.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use egui::{Rect, Ui};
 
-use super::{FileEntry, FileState, Place, offer};
+use super::{FileEntry, FileState, Place, ToCompare, offer};
+use crate::model::Profile;
 use crate::open::Target;
 use crate::ui::app::App;
-use crate::ui::session::Before;
+use crate::ui::session::{Before, Beside, Document, PairedProgram};
 use crate::ui::view::COMPARE;
 use crate::ui::widget::theme::Theme;
 
 /// How long a comparison is offered, in seconds.
 const OFFERED: f64 = 12.0;
+
+/// Which documents are compared, under which names.
+type Compared = Vec<(*const Profile, String)>;
+
+fn key_of(before: Option<&Before>) -> Option<(Compared, *const Vec<PairedProgram>)> {
+    let before = before?;
+    let sides = before.beside.iter().map(|one| (&one.document, &one.name));
+    let sides = std::iter::once((&before.document, &before.name)).chain(sides);
+    let sides = sides.map(|(document, name)| (Arc::as_ptr(&document.profile), name.clone())).collect();
+    // Without programs there is a list of its own in every comparison.
+    let programs = if before.programs.is_empty() { std::ptr::null() } else { Arc::as_ptr(&before.programs) };
+    Some((sides, programs))
+}
+
+fn alone(document: Arc<Document>) -> Arc<Document> {
+    if document.before.is_some() { Arc::new(document.compared_with(None)) } else { document }
+}
 
 impl App {
     /// Compares an open or listed file with the one that is shown.
@@ -23,81 +43,126 @@ impl App {
         self.poll();
     }
 
-    /// Opens what was named on the command line; two files are compared if the link asks for that view.
+    /// Adds an open or listed file as a column to the comparison that is shown.
+    pub(in crate::ui::app) fn add_column(&mut self, row: usize) {
+        let Some(after) = self.files.current else { return };
+        let work = self.work();
+        self.files.add_column(row, after, &work);
+        self.poll();
+    }
+
+    /// Whether the file that is shown is compared, so that a column can be added.
+    pub(in crate::ui::app) fn is_comparing(&self) -> bool {
+        self.files.current().is_some_and(|open| open.against.is_some())
+    }
+
+    /// Opens what was named on the command line; two or more are compared if the link asks for that view.
     pub fn open_named(&mut self, targets: Vec<Target>) {
         let compares = self.link.as_ref().is_some_and(|link| link.view.as_deref() == Some(COMPARE));
-        match <[Target; 2]>::try_from(targets) {
-            Ok([before, after]) if compares => self.open_to_compare(before, after),
-            Ok(both) => both.into_iter().for_each(|target| self.open_one(target)),
-            Err(targets) => targets.into_iter().for_each(|target| self.open_one(target)),
+        if compares && targets.len() > 1 {
+            return self.open_columns(targets);
+        }
+        for target in targets {
+            self.open_one(target);
         }
     }
 
     /// Opens two files and compares them: the first is before.
     pub fn open_to_compare(&mut self, before: Target, after: Target) {
-        let both = (before.clone(), after.clone());
-        self.open(before);
-        self.open(after);
-        self.comparing = Some(both);
+        self.open_columns(vec![before, after]);
+    }
+
+    /// Opens files and compares the first with the last; those between are further columns.
+    pub fn open_columns(&mut self, targets: Vec<Target>) {
+        let paths: Option<Vec<_>> = targets.iter().map(|target| target.path().map(Path::to_owned)).collect();
+        for target in targets {
+            self.open(target);
+        }
+        self.comparing = paths.unwrap_or_default().into_iter().map(|path| ToCompare { path, folder: None }).collect();
         self.poll();
     }
 
     /// Starts what was asked for, and keeps every comparison at the state of its files: names that are hidden are
     /// hidden on both sides.
     pub(in crate::ui::app) fn poll_comparisons(&mut self) {
-        if let Some((before, after)) = self.comparing.take_if(|_| !self.files.is_loading()) {
-            let worst_of =
-                |target: &Target| self.files.entries.iter().position(|entry| entry.target.is_same_as(target));
-            if let Some((before, after)) = worst_of(&before).zip(worst_of(&after)) {
-                // Of a folder, the program of the same name.
-                let name = self.files.entries[after].name.clone();
-                let group = self.files.entries[before].group;
-                let is_same = |entry: &FileEntry| entry.group == group && group.is_some() && entry.name == name;
-                let before = self.files.entries.iter().position(is_same).unwrap_or(before);
+        if !self.comparing.is_empty() && !self.files.is_loading() {
+            let wanted = std::mem::take(&mut self.comparing);
+            let rows: Option<Vec<usize>> = wanted.iter().map(|one| self.position_to_compare(one)).collect();
+            if let Some([before, between @ .., after]) = rows.as_deref() {
+                self.columns = between.iter().rev().map(|&row| self.files.entries[row].place()).collect();
+                // Of two folders, the programs that differ the most.
+                let (before, after) = self.worst_pair(*before, *after);
                 let work = self.work();
                 self.files.compare(before, after, &work);
                 self.files.poll(crate::ui::view::FIRST, &|_| None, &work);
             }
         }
-        if let Some(after) = self.files.compare_read() {
+        while let Some(after) = self.files.compare_read() {
             self.files.current = Some(after);
             self.keep_comparisons();
             if let Some(open) = self.files.current_mut() {
                 open.shared.begin_turn();
                 open.shared.show_view(COMPARE);
             }
-            return;
+            let column = self.columns.pop();
+            let column = column.and_then(|place| self.files.entries.iter().position(|entry| entry.place() == place));
+            if let Some(column) = column {
+                let work = self.work();
+                self.files.add_column(column, after, &work);
+                self.files.poll(crate::ui::view::FIRST, None, &work);
+            }
         }
         self.keep_comparisons();
     }
 
-    fn keep_comparisons(&mut self) {
+    fn position_to_compare(&self, wanted: &ToCompare) -> Option<usize> {
+        self.files.entries.iter().position(|entry| {
+            let is_in = |folder: &str| {
+                let group = entry.listed().map_or("", |listed| &listed.group);
+                group.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            entry.target.origin() == Some(&wanted.path) && wanted.folder.as_deref().is_none_or(is_in)
+        })
+    }
+
+    /// An entry that is compared as it is now; what was closed meanwhile stays compared.
+    fn beside(&self, place: Place, known: Option<Beside>) -> Option<Beside> {
+        let other = self.files.entries.iter().find(|entry| entry.place() == place);
+        match other.map(|entry| (entry, &entry.state)) {
+            Some((entry, FileState::Open(other))) if !self.is_veiled(other) => {
+                Some(Beside { id: place.0, name: self.name_of(entry), document: Arc::clone(&other.document) })
+            }
+            _ if self.options.names_hidden => None,
+            _ => known,
+        }
+    }
+
+    pub(super) fn keep_comparisons(&mut self) {
         for row in 0..self.files.entries.len() {
+            let after = self.files.entries[row].place();
             let FileState::Open(open) = &self.files.entries[row].state else { continue };
-            let Some(place) = &open.against else { continue };
-            let other = self.files.entries.iter().find(|entry| entry.place() == *place);
-            let before = match other.map(|entry| (entry, &entry.state)) {
-                Some((entry, FileState::Open(other))) if !self.is_veiled(other) => {
-                    let document = Arc::clone(&other.document);
-                    Some(Before { name: self.name_of(entry), document })
-                }
-                _ if self.options.names_hidden => None,
-                // What was closed meanwhile stays compared.
-                _ => open.document.before.clone(),
+            let Some(place) = open.against else { continue };
+            let (known, columns) = (open.document.before.clone(), open.beside.clone());
+            let of = |id: u64| {
+                let known = known.as_ref()?;
+                let side = Beside { id, name: known.name.clone(), document: Arc::clone(&known.document) };
+                known.beside.iter().find(|column| column.id == id).cloned().or(Some(side))
             };
-            let of = |before: &Option<Before>| {
-                before.as_ref().map(|before| (Arc::as_ptr(&before.document.profile), before.name.clone()))
-            };
-            if of(&before) == of(&open.document.before) {
+            let before = self.beside(place, of(place.0)).map(|before| Before {
+                name: before.name,
+                document: before.document,
+                beside: columns.iter().filter_map(|&column| self.beside(column, of(column.0))).collect(),
+                programs: Arc::default(),
+            });
+            let before = before.map(|before| Before { programs: self.paired_programs(place, after), ..before });
+            if key_of(before.as_ref()) == key_of(known.as_ref()) {
                 continue;
             }
-            // The document before is not compared with anything, so that no chain of them stays in memory.
+            // The documents before are not compared with anything, so that no chain of them stays in memory.
             let plain = before.map(|before| Before {
-                document: match before.document.before {
-                    Some(_) => Arc::new(before.document.compared_with(None)),
-                    None => before.document,
-                },
-                name: before.name,
+                document: alone(before.document),
+                beside: before.beside.into_iter().map(|one| Beside { document: alone(one.document), ..one }).collect(),
+                ..before
             });
             if let FileState::Open(open) = &mut self.files.entries[row].state {
                 open.document = Arc::new(open.document.compared_with(plain));
@@ -107,8 +172,10 @@ impl App {
 
     /// Ends the comparison of the file that is shown.
     pub(in crate::ui::app) fn end_comparison(&mut self) {
+        self.columns.clear();
         if let Some(open) = self.files.current_mut() {
             open.against = None;
+            open.beside.clear();
             open.document = Arc::new(open.document.compared_with(None));
             open.shared.show_view(crate::ui::view::FIRST);
         }
@@ -142,8 +209,11 @@ impl App {
         let words = format!("Compare with {name}?");
         if let Some(compares) = offer::show(ui, theme, body, [&words, "Compare", "No"]) {
             self.offered = None;
-            if compares {
-                self.compare_with(row);
+            if let (true, Some(current)) = (compares, self.files.current) {
+                let (before, after) = self.worst_pair(row, current);
+                let work = self.work();
+                self.files.compare(before, after, &work);
+                self.poll();
             }
         }
     }

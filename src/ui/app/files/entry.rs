@@ -80,6 +80,8 @@ pub struct OpenFile {
     pub hiding: Option<Job<Arc<Document>>>,
     /// The entry it is compared with.
     pub against: Option<Place>,
+    /// Further entries that are columns of the comparison.
+    pub beside: Vec<Place>,
 }
 
 /// What tells an entry from the others, whatever its name: texts that are pasted all have the same.
@@ -101,6 +103,7 @@ impl OpenFile {
             named: None,
             hiding: None,
             against: None,
+            beside: Vec::new(),
         }
     }
 }

@@ -2,6 +2,8 @@
 //! a few stay decoded.
 
 mod asking;
+mod compared;
+mod compared_folders;
 mod comparing;
 pub(super) mod dialog;
 mod drop;
@@ -19,13 +21,14 @@ mod reveal;
 pub(super) mod sample;
 pub(super) mod writing;
 
+pub(super) use compared::{PairedFolders, ToCompare};
 pub use entry::{FileEntry, FileState, OpenFile, Place};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::{Bytes, Program};
-use crate::open::{Collection, Target, join_messages};
+use crate::model::{Bytes, Profile, Program};
+use crate::open::{Collection, Target, join_messages, tells_of_snapshot};
 use crate::ui::app::files::follower::Following;
 use crate::ui::app::files::loading::{LoadResult, Loading};
 use crate::ui::app::files::read_files::ReadFiles;
@@ -237,6 +240,7 @@ impl Files {
                 if self.current.is_none() || entry.wanted {
                     self.current = Some(index);
                 }
+                self.join_open_text(index, work);
                 self.forget();
             }
             LoadResult::Failed(error) => {
@@ -323,9 +327,13 @@ impl Files {
         }
     }
 
-    /// Joins the messages of a text to the program that they name: an open one, or a group member, which is then
-    /// decoded. Returns whether there is such a program.
+    /// Joins the messages of a text to the program that they name, an open one or a group member, which is then decoded;
+    /// those of PyTorch to the snapshot of the failed request. Returns whether there is such an entry.
     fn join(&mut self, index: usize, text: &Document, work: &Work) -> bool {
+        if let Some(target) = self.snapshot_of(&text.profile) {
+            self.join_to(target, index, &text.profile, work);
+            return true;
+        }
         let named = text.profile.failures.iter().find_map(|failure| failure.text("module"));
         let Some(module) = named.filter(|_| text.profile.programs.iter().all(|program| program.is_listing)) else {
             return false;
@@ -343,7 +351,39 @@ impl Files {
             !matches!(entry.state, FileState::Open(_)) && entry.is_listed_as(module) && !entry.has_message()
         };
         let open = self.entries.iter().position(is_open);
-        let Some(mut target) = open.or_else(|| self.entries.iter().position(waits)) else { return false };
+        let Some(target) = open.or_else(|| self.entries.iter().position(waits)) else { return false };
+        self.join_to(target, index, &text.profile, work);
+        true
+    }
+
+    /// The open snapshot of PyTorch's allocator that messages are about.
+    fn snapshot_of(&self, text: &Profile) -> Option<usize> {
+        self.entries.iter().position(|entry| match &entry.state {
+            FileState::Open(open) => {
+                let profile = &open.document.profile;
+                profile.failures.is_empty() && tells_of_snapshot(profile, text)
+            }
+            _ => false,
+        })
+    }
+
+    /// Joins a text that was opened before the snapshot that it is about.
+    fn join_open_text(&mut self, index: usize, work: &Work) {
+        let FileState::Open(open) = &self.entries[index].state else { return };
+        let snapshot = &open.document.profile;
+        let text = self.entries.iter().enumerate().find_map(|(row, entry)| match &entry.state {
+            FileState::Open(open) if entry.group.is_none() && tells_of_snapshot(snapshot, &open.document.profile) => {
+                Some((row, Arc::clone(&open.document.profile)))
+            }
+            _ => None,
+        });
+        if let Some((row, text)) = text {
+            self.join_to(index, row, &text, work);
+        }
+    }
+
+    /// Joins the messages of the entry at `index` to another entry, and shows that one instead.
+    fn join_to(&mut self, mut target: usize, index: usize, text: &Arc<Profile>, work: &Work) {
         if matches!(self.entries[index].target, Target::Bytes(..)) {
             let pasted = self.entries[index].target.clone();
             self.entries[target].pasted.push(pasted);
@@ -351,11 +391,11 @@ impl Files {
         let entry = &mut self.entries[target];
         if entry.group.is_some() {
             // Kept, so that they are joined again when the program is decoded again.
-            entry.messages.push(Arc::clone(&text.profile));
+            entry.messages.push(Arc::clone(text));
         }
         if let FileState::Open(open) = &mut entry.state {
             let mut profile = (*open.document.profile).clone();
-            join_messages(&mut profile, (*text.profile).clone());
+            join_messages(&mut profile, (**text).clone());
             open.document = Arc::new(Document::new(open.document.path.clone(), profile));
             open.derived = Derived::default();
             open.locals = Locals::default();
@@ -375,7 +415,6 @@ impl Files {
             target -= 1;
         }
         self.show_entry(target, work);
-        true
     }
 
     /// The group whose only member is this entry: a folder or an archive with one program, which is shown by its name.

@@ -1,4 +1,4 @@
-//! Two entries that are compared as soon as both are read.
+//! Two entries that are compared as soon as both are read, alone or with further ones as columns.
 
 use super::{FileState, Files, Place};
 use crate::ui::work::Work;
@@ -7,14 +7,25 @@ use crate::ui::work::Work;
 pub(super) struct Pair {
     before: Place,
     after: Place,
+    /// Whether the one before becomes a further column of a comparison that is there.
+    is_column: bool,
 }
 
 impl Files {
     /// Compares two entries; those that are only listed are decoded first.
     pub fn compare(&mut self, before: usize, after: usize, work: &Work) {
+        self.begin_comparing(before, after, false, work);
+    }
+
+    /// Adds an entry as a column to the comparison of another one.
+    pub fn add_column(&mut self, row: usize, after: usize, work: &Work) {
+        self.begin_comparing(row, after, true, work);
+    }
+
+    fn begin_comparing(&mut self, before: usize, after: usize, is_column: bool, work: &Work) {
         let both = self.entries.get(before).zip(self.entries.get(after));
         let Some((was, is)) = both.filter(|_| before != after) else { return };
-        self.comparing = Some(Pair { before: was.place(), after: is.place() });
+        self.comparing = Some(Pair { before: was.place(), after: is.place(), is_column });
         self.show(before, work);
         self.show(after, work);
     }
@@ -35,9 +46,14 @@ impl Files {
             }
             return None;
         }
-        let place = self.comparing.take().map(|pair| pair.before);
+        let pair = self.comparing.take()?;
         if let FileState::Open(open) = &mut self.entries[after].state {
-            open.against = place;
+            if !pair.is_column {
+                open.beside.retain(|place| *place != pair.before);
+                open.against = Some(pair.before);
+            } else if open.against != Some(pair.before) && !open.beside.contains(&pair.before) {
+                open.beside.push(pair.before);
+            }
         }
         Some(after)
     }

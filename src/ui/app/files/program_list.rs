@@ -34,6 +34,7 @@ enum Line {
 struct Asked {
     show: Option<usize>,
     compare: Option<usize>,
+    column: Option<usize>,
     close: Option<usize>,
     close_group: Option<u32>,
     stop_group: Option<u32>,
@@ -87,6 +88,9 @@ impl App {
         }
         if let Some(index) = asked.compare {
             self.compare_with(index);
+        }
+        if let Some(index) = asked.column {
+            self.add_column(index);
         }
         if let Some(index) = asked.close {
             match self.files.entries.get(index).and_then(|entry| self.files.own_list(entry)).map(|list| list.id) {
@@ -245,8 +249,13 @@ impl App {
             WidgetInfo::selected(Role::ListItem, true, current, format!("{kind} {}", self.name_of(entry)))
         });
         if response.clicked() && !matches!(entry.state, FileState::Loading(_)) {
-            if ui.input(|i| i.modifiers.command) && self.files.current.is_some() && !current {
-                asked.compare = Some(index);
+            let held = ui.input(|i| i.modifiers);
+            if held.command && self.files.current.is_some() && !current {
+                if held.shift && self.is_comparing() {
+                    asked.column = Some(index);
+                } else {
+                    asked.compare = Some(index);
+                }
             } else {
                 asked.show = Some(index);
             }
@@ -287,6 +296,9 @@ impl App {
             let is_other = self.files.current.is_some_and(|current| current != index);
             if is_other && row("Compare with the one shown") {
                 asked.compare = Some(index);
+            }
+            if is_other && self.is_comparing() && row("Add to the comparison") {
+                asked.column = Some(index);
             }
             if row("Close") {
                 asked.close = Some(index);

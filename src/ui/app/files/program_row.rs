@@ -211,9 +211,9 @@ fn open_facts(open: &OpenFile) -> Facts {
         (None, None) => Verdict::Unknown,
     };
     // An out-of-memory message means that memory ran out, even if the capacity is unknown.
-    let failed = tiles.is_none()
-        && profile.failures.iter().any(|failure| failure.is_error)
-        && profile.programs.iter().all(|program| program.is_listing);
+    let has_failed = profile.failures.iter().any(|failure| failure.is_error)
+        || document.analysis.caching.iter().any(|device| device.failure().is_some());
+    let failed = tiles.is_none() && has_failed && profile.programs.iter().all(|program| program.is_listing);
     let name = document.program(program).map(|(program, _)| program.name.clone()).unwrap_or_default();
     let more = profile.programs.len();
     let ipus = profile.tiles.as_ref().map(|tiles| format!("{} tiles", thousands(tiles.tile_count() as u64)));

@@ -7,7 +7,7 @@ use crate::model::{Bytes, MemorySpace};
 use crate::open::Target;
 use crate::open::session::{OpenedSession, SCHEMA, SavedProfile, SavedSet, Session, content_hash};
 use crate::ui::app::files::dialog::Purpose;
-use crate::ui::app::files::{FileEntry, FileState, OpenFile};
+use crate::ui::app::files::{FileEntry, FileState, OpenFile, ToCompare};
 use crate::ui::app::{App, DeepLink};
 use crate::ui::part::TextFile;
 
@@ -68,12 +68,15 @@ impl App {
         let shown = self.files.current.and_then(|row| self.files.entries.get(row));
         for after in shown.into_iter().chain(&self.files.entries) {
             let FileState::Open(open) = &after.state else { continue };
-            let before = open.against.and_then(|place| self.files.entries.iter().find(|entry| entry.place() == place));
-            if let Some((before, after)) = before.and_then(|before| place(before).zip(place(after)))
-                && before != after
-                && !found.contains(&[before, after])
-            {
-                found.push([before, after]);
+            // The first pair is what is compared, further ones are its columns.
+            for side in open.against.iter().chain(&open.beside) {
+                let before = self.files.entries.iter().find(|entry| entry.place() == *side);
+                if let Some((before, after)) = before.and_then(|before| place(before).zip(place(after)))
+                    && before != after
+                    && !found.contains(&[before, after])
+                {
+                    found.push([before, after]);
+                }
             }
         }
         found
@@ -173,17 +176,25 @@ impl App {
         for target in targets {
             self.files.open(target, &work);
         }
-        // The window compares one pair at a time.
-        let pair = opened.session.comparisons.first();
-        self.comparing = pair.and_then(|&[before, after]| {
-            let both = opened.targets.get(before).zip(opened.targets.get(after))?;
-            (!both.0.is_same_as(both.1)).then(|| (both.0.clone(), both.1.clone()))
-        });
+        self.comparing = to_compare(&opened);
         if let Some(note) = notes.first() {
             self.say(note);
         }
         true
     }
+}
+
+/// What a session compares: the first of its pairs, with the others of the same file after as columns between.
+fn to_compare(opened: &OpenedSession) -> Vec<ToCompare> {
+    let side = |row: usize| {
+        let (target, saved) = opened.targets.get(row).zip(opened.session.profiles.get(row))?;
+        Some(ToCompare { path: target.path()?.to_owned(), folder: opened.is_packed.then(|| saved.path.clone()) })
+    };
+    let pairs = &opened.session.comparisons;
+    let Some(&[_, after]) = pairs.first() else { return Vec::new() };
+    let sides = pairs.iter().filter(|pair| pair[1] == after && pair[0] != after).map(|pair| pair[0]);
+    let sides: Option<Vec<ToCompare>> = sides.chain([after]).map(side).collect();
+    sides.filter(|sides| sides.len() > 1).unwrap_or_default()
 }
 
 /// The path of an entry as a session says it; of what was pasted, its name.

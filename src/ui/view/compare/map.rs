@@ -9,6 +9,7 @@ use crate::model::{Bytes, UnitSystem, counted};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, mix, size};
 use crate::ui::widget::treemap::squarify;
 
@@ -22,38 +23,43 @@ const LEAST: Vec2 = Vec2::new(60.0, 44.0);
 const MOST: usize = 200;
 /// Cells smaller than this (square points) are left out.
 const LEAST_AREA: f32 = 3.0;
-/// Cells that are reached by Tab, the largest.
+/// Cells that are named for a screen reader, the largest.
 const SPOKEN: usize = 40;
 /// Share of the colour from which the words on it are light on dark, or dark on light.
-const STRONG: f32 = 0.55;
+pub const STRONG: f32 = 0.55;
 
 /// Part of a class: a scope, what did not change, or what is too small.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Part {
-    name: String,
-    before: u64,
-    after: u64,
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Bytes before.
+    pub before: u64,
+    /// Bytes after.
+    pub after: u64,
     /// Place among the rows that differ.
-    row: Option<u32>,
+    pub row: Option<u32>,
 }
 
 impl Part {
-    fn largest(&self) -> u64 {
+    /// The larger of both sides.
+    pub fn largest(&self) -> u64 {
         self.before.max(self.after)
     }
 
-    fn difference(&self) -> i128 {
+    /// After less before.
+    pub fn difference(&self) -> i128 {
         i128::from(self.after) - i128::from(self.before)
     }
 
     /// Difference as a share of the larger side: 1 for what appeared, −1 for what is gone.
-    fn share(&self) -> f32 {
+    pub fn share(&self) -> f32 {
         (self.difference() as f64 / self.largest().max(1) as f64) as f32
     }
 }
 
 /// The parts of every class, the largest first; those of a class add up to its bytes before and after.
-fn classes(space: &SpaceDiff) -> Vec<(&'static str, Vec<Part>)> {
+pub fn classes(space: &SpaceDiff) -> Vec<(&'static str, Vec<Part>)> {
     let mut found: Vec<(&'static str, Vec<Part>)> = Vec::new();
     for step in &space.waterfall {
         let of_class = |row: &&GroupDiff| row.class == step.class;
@@ -135,6 +141,18 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     let plot = Rect::from_min_max(rect.min + Vec2::new(0.0, TITLE + LEGEND), rect.max);
     let is_placed = |map: &Map| map.rect == plot && map.found == std::ptr::from_ref(found) as usize;
     let map = state.map.take().filter(is_placed).unwrap_or_else(|| Map::new(found, space, plot));
+    let ground = ui.interact(plot, ui.scope_id().with("map of differences"), Sense::click());
+    let pressed = keys::field(ui, &ground);
+    let keyed = by_keys(&map, state.map_at, &pressed);
+    if pressed.has_focus {
+        state.map_at = keyed;
+    }
+    ground.widget_info(|| {
+        let here = keyed.filter(|_| pressed.has_focus).and_then(|at| map.cells.get(at));
+        let here = here
+            .map_or_else(String::new, |(_, class, part)| format!(": {class}, {} {}", part.name, amount(units, part)));
+        WidgetInfo::labeled(Role::Image, true, format!("Map of differences{here}"))
+    });
     for (frame, class) in &map.frames {
         let at = (Pos2::new(frame.left() + 2.0, frame.top() + HEAD / 2.0), Align2::LEFT_CENTER);
         let room = frame.width() - 4.0;
@@ -146,16 +164,19 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
         if is_chosen {
             ui.painter().rect_stroke(*cell, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Inside);
         }
-        let sense = if place < SPOKEN && part.row.is_some() { Sense::click() } else { Sense::CLICK };
-        let response = ui.interact(*cell, ui.scope_id().with(("difference", place)), sense);
+        let response = ui.interact(*cell, ui.scope_id().with(("difference", place)), Sense::CLICK);
         if place < SPOKEN {
             let words = format!("{class}, {} {}", part.name, amount(units, part));
             response.widget_info(|| WidgetInfo::labeled(Role::Button, part.row.is_some(), &words));
         }
-        if response.hovered() || response.has_focus() {
+        if response.hovered() {
             ui.painter().rect_stroke(*cell, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
         }
-        if response.clicked()
+        let is_at = pressed.has_focus && keyed == Some(place);
+        if is_at {
+            keys::ring_at(ui.painter(), *cell, theme);
+        }
+        if (response.clicked() || (is_at && pressed.enter))
             && let Some(row) = part.row
         {
             state.choose(row);
@@ -166,7 +187,22 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     state.map = Some(map);
 }
 
-fn amount(units: UnitSystem, part: &Part) -> String {
+/// The cell that the keys reach from another one; the largest to begin with.
+fn by_keys(map: &Map, at: Option<usize>, pressed: &keys::Pressed) -> Option<usize> {
+    let Some(at) = at.filter(|&at| at < map.cells.len()) else { return (!map.cells.is_empty()).then_some(0) };
+    if pressed.first {
+        return Some(0);
+    }
+    if pressed.last {
+        return map.cells.len().checked_sub(1);
+    }
+    let places: Vec<Rect> = map.cells.iter().map(|cell| cell.0).collect();
+    let moved = if pressed.moves() { keys::neighbour(&places, at, pressed.by) } else { None };
+    moved.or(Some(at))
+}
+
+/// A difference with its sign; `=` for none.
+pub fn amount(units: UnitSystem, part: &Part) -> String {
     if part.difference() == 0 { "=".to_owned() } else { units.signed(part.difference()) }
 }
 
@@ -246,7 +282,7 @@ fn hatch(painter: &egui::Painter, rect: Rect, color: Color32) {
 }
 
 /// What the colours mean, from gone to appeared.
-fn legend(ui: &Ui, theme: &Theme, at: Pos2, room: f32) {
+pub fn legend(ui: &Ui, theme: &Theme, at: Pos2, room: f32) {
     let small = Weight::Regular.at(size::SMALL);
     let mut x = at.x;
     for (share, words) in [(-1.0, "gone"), (-0.4, "less"), (0.0, "unchanged"), (0.4, "more"), (1.0, "appeared")] {

@@ -1,15 +1,18 @@
 //! Two profiles compared: what changed in a sentence, from before to after by class, both curves over one axis, what
-//! differs as a map and in tables, tiles, findings.
+//! differs as a map, as a tree and in tables, tiles, findings; further profiles as columns; programs of two folders.
 
 mod card;
+mod columns;
 mod curves;
 mod differences;
 mod findings;
 mod head;
 mod map;
 mod padding;
+mod programs;
 mod state;
 mod tiles;
+mod tree;
 mod waterfall;
 
 use egui::{Rect, Ui, Vec2};
@@ -122,9 +125,12 @@ fn without_space(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, 
 /// Waterfall or treemap, and the curves beside it where there is room.
 fn charts(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, both: Rect) {
     let is_wide = both.width() >= WIDE;
-    let mut words = vec!["By class", "By scope"];
+    let mut choices = vec![(Chart::Classes, "By class"), (Chart::Scopes, "By scope"), (Chart::Tree, "As a tree")];
+    if found.sweep.is_some() {
+        choices.push((Chart::Columns, "Side by side"));
+    }
     if !is_wide {
-        words.push("Over the program");
+        choices.push((Chart::Curves, "Over the program"));
     } else if state.chart == Chart::Curves {
         state.chart = Chart::Classes;
     }
@@ -137,13 +143,17 @@ fn charts(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: 
     let rect = Rect::from_min_max(egui::pos2(left.left(), bar.bottom() + 6.0), left.max);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(bar).id_salt("which chart"));
     child.horizontal(|ui| {
-        if let Some(chosen) = segmented(ui, &words, state.chart as usize, context.theme) {
-            state.chart = [Chart::Classes, Chart::Scopes, Chart::Curves][chosen];
+        let words: Vec<&str> = choices.iter().map(|choice| choice.1).collect();
+        let chosen = choices.iter().position(|choice| choice.0 == state.chart).unwrap_or(0);
+        if let Some(chosen) = segmented(ui, &words, chosen, context.theme) {
+            state.chart = choices[chosen].0;
         }
     });
     match state.chart {
         Chart::Classes => waterfall::show(ui, context, state, found, rect),
         Chart::Scopes => map::show(ui, context, state, found, rect),
+        Chart::Tree => tree::show(ui, context, state, found, rect),
+        Chart::Columns => columns::bars(ui, context, found, rect),
         Chart::Curves => curves::show(ui, context, state, found, rect),
     }
     if is_wide {
@@ -166,10 +176,22 @@ fn lists(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &
             None => "Findings\u{2026}".to_owned(),
         };
         let padded = found.space().map_or(0, |space| space.padding_by_shape.len());
-        let words = [format!("Differences: {rows}"), format!("Padding: {padded}"), findings];
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        if let Some(chosen) = segmented(ui, &words, state.list as usize, theme) {
-            state.list = [List::Differences, List::Padding, List::Findings][chosen];
+        let mut choices = vec![
+            (List::Differences, format!("Differences: {rows}")),
+            (List::Padding, format!("Padding: {padded}")),
+            (List::Findings, findings),
+        ];
+        if let Some(sweep) = &found.sweep {
+            choices.push((List::Columns, format!("Columns: {}", sweep.columns.len())));
+        }
+        let programs = context.document.before.as_ref().map_or(0, |before| before.programs.len());
+        if programs > 0 {
+            choices.push((List::Programs, format!("Programs: {programs}")));
+        }
+        let words: Vec<&str> = choices.iter().map(|choice| choice.1.as_str()).collect();
+        let chosen = choices.iter().position(|choice| choice.0 == state.list).unwrap_or(0);
+        if let Some(chosen) = segmented(ui, &words, chosen, theme) {
+            state.list = choices[chosen].0;
         }
         ui.add_space(8.0);
         if state.list == List::Differences {
@@ -182,6 +204,8 @@ fn lists(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &
         List::Differences => differences::show(&mut child, context, state, found),
         List::Padding => padding::show(&mut child, context, state, found),
         List::Findings => findings::show(&mut child, context, state),
+        List::Columns => columns::table(&mut child, state, found),
+        List::Programs => programs::show(&mut child, context, state),
     }
 }
 

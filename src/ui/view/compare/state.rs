@@ -4,20 +4,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::map::Map;
+use super::tree::Differences;
 use crate::analysis::compare::{Aligned, Change, ProgramName, pair_programs};
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::analysis::tiles::FloorPlan;
-use crate::export::diff::{BytesDiff, FindingsDiff, PairDiff, Side, SpaceDiff, compare_findings, compare_memory};
+use crate::export::diff::{
+    BytesDiff, FindingsDiff, PairDiff, Side, SpaceDiff, Sweep, compare_findings, compare_memory,
+};
 use crate::export::report::Options;
 use crate::model::{Bytes, MemorySpace, TileMemory};
 use crate::ui::part::ViewContext;
 use crate::ui::session::{Before, Document};
+use crate::ui::widget::icicle::IcicleState;
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::TableState;
 use crate::ui::work::Job;
 
 /// What is compared: addresses of both profiles, program, memory space, capacity chosen in the window.
-type Key = (usize, usize, usize, MemorySpace, Option<u64>);
+type Key = (Vec<usize>, usize, usize, MemorySpace, Option<u64>);
 
 /// A limit more than so many times above the data is not in the picture.
 const FAR: u64 = 3;
@@ -32,6 +36,8 @@ pub struct Found {
     pub largest: u128,
     /// Allocated bytes of the other memory spaces that either program has.
     pub others: Vec<(MemorySpace, String, BytesDiff)>,
+    /// Before, further columns and after side by side; `None` of two only.
+    pub sweep: Option<Sweep>,
     /// Tiles, where both are profiles of equal IPUs.
     pub tiles: Option<TileDifference>,
 }
@@ -145,6 +151,10 @@ pub enum Chart {
     Classes,
     /// The treemap by class and scope.
     Scopes,
+    /// The same as an icicle.
+    Tree,
+    /// Before, further columns and after side by side.
+    Columns,
     /// The curves, where there is room for one chart only.
     Curves,
 }
@@ -159,6 +169,10 @@ pub enum List {
     Padding,
     /// Findings of the advisor.
     Findings,
+    /// Before, further columns and after.
+    Columns,
+    /// Programs of the folders that are compared.
+    Programs,
 }
 
 /// State of the view.
@@ -181,8 +195,18 @@ pub struct State {
     pub padding: TableState,
     /// The chart that is shown on the left, or alone where there is room for one.
     pub chart: Chart,
-    /// The treemap as it is placed.
+    /// The treemap as it is placed, and the cell under the keyboard cursor.
     pub map: Option<Map>,
+    /// See [`Self::map`].
+    pub map_at: Option<usize>,
+    /// The tree of differences.
+    pub tree: Option<Differences>,
+    /// Where one looks in it.
+    pub icicle: IcicleState,
+    /// The table of columns.
+    pub columns: TableState,
+    /// The table of programs.
+    pub programs: TableState,
     /// What is listed.
     pub list: List,
     /// Whether the field takes the focus in this frame.
@@ -204,14 +228,29 @@ impl State {
         let capacity = context.shared.capacity.get(&context.shared.color).map(|capacity| capacity.bytes.0);
         let (program, color) = (context.shared.program, context.shared.color);
         let of = |document: &Document| Arc::as_ptr(&document.profile) as usize;
-        let key = (of(&before.document), of(document), program, color, capacity);
-        if self.key != Some(key) {
+        let sides = std::iter::once(&before.document).chain(before.beside.iter().map(|side| &side.document));
+        let key = (sides.map(|side| of(side)).collect(), of(document), program, color, capacity);
+        if self.key.as_ref() != Some(&key) {
+            let had = self.key.as_ref().map_or(1, |key| key.0.len());
             self.key = Some(key);
             self.listed = None;
             self.chosen = None;
-            let (was, is) = (Arc::clone(&before.document), Arc::clone(document));
+            // Pictures know what was found by its address, which the next one may have again.
+            (self.map, self.map_at, self.tree) = (None, None, None);
+            self.raster = CachedRaster::default();
+            if before.beside.is_empty() {
+                self.chart = if self.chart == Chart::Columns { Chart::default() } else { self.chart };
+                self.list = if self.list == List::Columns { List::default() } else { self.list };
+            } else if had <= before.beside.len() {
+                (self.chart, self.list) = (Chart::Columns, List::Columns);
+            }
+            if before.programs.is_empty() && self.list == List::Programs {
+                self.list = List::default();
+            }
+            let (was, is) = (before.clone(), Arc::clone(document));
             self.job = Some(Job::start(context.work, "comparison", move || {
-                Arc::new(compared(&was, &is, program, color, capacity.map(Bytes)))
+                let sweep = sweep(&was, &is, program);
+                Arc::new(Found { sweep, ..compared(&was.document, &is, program, color, capacity.map(Bytes)) })
             }));
             let (was, is) = (Arc::clone(&before.document), Arc::clone(document));
             self.findings = Some(Job::start(context.work, "comparison of findings", move || {
@@ -271,7 +310,21 @@ fn compared(before: &Document, after: &Document, program: usize, color: MemorySp
     let largest = groups.iter().map(|row| row.difference.unsigned_abs()).max().unwrap_or(0);
     let others = others(before, from, after, program, color);
     let tiles = TileDifference::new(before.profile.tiles.as_ref(), after.profile.tiles.as_ref());
-    Found { pair, curves, largest, others, tiles }
+    Found { pair, curves, largest, others, sweep: None, tiles }
+}
+
+/// The same program of every document that is compared.
+fn sweep(before: &Before, after: &Document, program: usize) -> Option<Sweep> {
+    if before.beside.is_empty() {
+        return None;
+    }
+    let mut sweep = Sweep::default();
+    let first = std::iter::once((&before.name, &before.document));
+    for (name, document) in first.chain(before.beside.iter().map(|side| (&side.name, &side.document))) {
+        sweep.add_program(name, side(document, program_before(document, after, program)));
+    }
+    sweep.add_program(&after.profile.name, side(after, program));
+    Some(sweep)
 }
 
 /// Allocated bytes of the memory spaces of both programs other than the one that is compared.

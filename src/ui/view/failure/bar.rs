@@ -23,7 +23,7 @@ fn slot(part: &str) -> Option<Slot> {
         "reserved" => Slot::Input,
         "tensors" | "in use" | "TensorCore" => Slot::Activation,
         "rest of the program" | "this process outside PyTorch" => Slot::Thread,
-        "another process" => Slot::Optimizer,
+        "another process" | "other processes" => Slot::Optimizer,
         "free" | "largest free block" | "free in smaller pieces" => return None,
         _ => Slot::Temporary,
     })

@@ -1,10 +1,13 @@
-//! Failure: an out-of-memory message explained, its listed allocations, what to change and what to do next.
+//! Failure: an out-of-memory message explained, its listed allocations, what to change and what to do next; a failed
+//! request in a snapshot of PyTorch's allocator.
 
 mod allocator;
 mod bar;
 mod head;
 mod listing;
 mod section;
+mod segments;
+mod snapshot;
 mod words;
 
 use std::sync::Arc;
@@ -16,7 +19,7 @@ use crate::analysis::failure::{Explanation, explain};
 use crate::model::{Failure, NoteCode};
 use crate::ui::part::{View, ViewContext};
 use crate::ui::session::Document;
-use crate::ui::widget::controls::{button, segmented};
+use crate::ui::widget::controls::{button, rule, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::raster::CachedRaster;
@@ -33,12 +36,13 @@ struct State {
     table: TableState,
     map: CachedRaster,
     over: CachedRaster,
+    snapshot: snapshot::State,
 }
 
 /// The view.
 pub const VIEW: View = View { applies, ..View::new("failure", "Failure", show).with_digit(2) };
 
-/// Whether there is a message, or a text that was searched for messages.
+/// Whether there is a message, a text that was searched for messages, or a failed request of an allocator.
 fn applies(document: &Document) -> bool {
     let profile = &document.profile;
     // A text without messages gets this view, too; everything else has views of its own.
@@ -47,28 +51,18 @@ fn applies(document: &Document) -> bool {
         || profile.live.is_some()
         || !profile.runtime.is_empty()
         || !profile.modules.is_empty();
-    !profile.failures.is_empty() || (is_text && !has_other)
+    !profile.failures.is_empty() || (is_text && !has_other) || snapshot::applies(document)
 }
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = context.theme;
     let document = context.document.clone();
     let failures = &document.profile.failures;
-    if failures.is_empty() {
+    let has_snapshot = snapshot::applies(&document);
+    if failures.is_empty() && !has_snapshot {
         return nothing(ui, context);
     }
     let mut state = context.locals.take::<State>();
-    state.chosen = state.chosen.min(failures.len() - 1);
-    let failure = &failures[state.chosen];
-    let explained = match &state.explained {
-        Some((index, explained)) if *index == state.chosen => explained.clone(),
-        _ => {
-            let explained = Arc::new((explain(failure), remedies(failure, &document.profile)));
-            state.explained = Some((state.chosen, explained.clone()));
-            explained
-        }
-    };
-    let (explained, remedies) = &*explained;
+    state.chosen = state.chosen.min(failures.len().saturating_sub(1));
     keys::scrolled_by_keys(
         egui::ScrollArea::vertical().id_salt(("failure", state.chosen)).auto_shrink([false, false]),
         ui,
@@ -76,26 +70,54 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
             egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
                 ui.set_width(ui.available_width());
-                if failures.len() > 1 {
-                    choose(ui, failures, &mut state.chosen, theme);
-                    ui.add_space(12.0);
+                if has_snapshot {
+                    snapshot::show(ui, context, &mut state.snapshot);
+                    if !failures.is_empty() {
+                        rule(ui, context.theme);
+                        ui.add_space(12.0);
+                    }
                 }
-                head::show(ui, context, failure, explained);
-                ui.add_space(16.0);
-                let has_plan = words::plan(ui, context);
-                bar::show(ui, context, failure, explained, &mut state.over);
-                bar::sizes(ui, context, failure);
-                ui.add_space(16.0);
-                listing::show(ui, context, failure, explained, &mut state.table);
-                allocator::show(ui, context, failure, &mut state.map);
-                words::learn(ui, context, &remedies.learn);
-                let place = if has_plan { words::Place::BelowThePlan } else { words::Place::Alone };
-                words::change(ui, theme, failure, (&remedies.change, place));
-                words::printed(ui, context, failure);
+                if !failures.is_empty() {
+                    message(ui, context, &mut state, failures);
+                }
             });
         },
     );
     context.locals.put(state);
+}
+
+/// A message with all that is known about it.
+fn message(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, failures: &[Failure]) {
+    let theme = context.theme;
+    if failures.len() > 1 {
+        choose(ui, failures, &mut state.chosen, theme);
+        ui.add_space(12.0);
+    }
+    let Some(failure) = failures.get(state.chosen) else { return };
+    let explained = match &state.explained {
+        Some((index, explained)) if *index == state.chosen => explained.clone(),
+        _ => {
+            let explained = Arc::new((explain(failure), remedies(failure, &context.document.profile)));
+            state.explained = Some((state.chosen, explained.clone()));
+            explained
+        }
+    };
+    let (explained, remedies) = &*explained;
+    head::show(ui, context, failure, explained);
+    ui.add_space(16.0);
+    let has_plan = words::plan(ui, context);
+    bar::show(ui, context, failure, explained, &mut state.over);
+    bar::sizes(ui, context, failure);
+    ui.add_space(16.0);
+    listing::show(ui, context, failure, explained, &mut state.table);
+    allocator::show(ui, context, failure, &mut state.map);
+    if context.document.profile.caching.is_none() {
+        // A snapshot is what a message of PyTorch tells to make.
+        words::learn(ui, context, &remedies.learn);
+    }
+    let place = if has_plan { words::Place::BelowThePlan } else { words::Place::Alone };
+    words::change(ui, theme, failure, (&remedies.change, place));
+    words::printed(ui, context, failure);
 }
 
 /// Buttons to choose one of several messages.

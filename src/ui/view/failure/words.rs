@@ -14,7 +14,7 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
 
 /// A box with text to copy.
-fn copyable(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str) {
+pub fn copyable(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str) {
     let theme = context.theme;
     Frame::new().fill(theme.inset).corner_radius(space::RADIUS).inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
         ui.horizontal(|ui| {

@@ -1,0 +1,107 @@
+//! A failed request of PyTorch's allocator: its own view, and the message about it is joined to the snapshot.
+
+use std::path::{Path, PathBuf};
+
+use egui::Role;
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use highwater::analysis::ProfileAnalysis;
+use highwater::model::Bytes;
+use highwater::open::{self, Target};
+use highwater::source::Progress;
+use highwater::ui::app::{App, DeepLink};
+use highwater::ui::session::ThemeChoice;
+
+use crate::common;
+use crate::gui::{self, says, words};
+
+/// What PyTorch printed for the failed request of `oom_fragmentation_2_6`.
+const MESSAGE: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 256.00 MiB. GPU 0 has a total \
+                       capacity of 2.00 GiB of which 74.00 MiB is free. Of the allocated memory 507.58 MiB is allocated \
+                       by PyTorch, and 1.14 GiB is reserved by PyTorch but unallocated.\n";
+
+fn snapshot(name: &str) -> PathBuf {
+    common::samples().join(format!("torch/{name}.pickle.gz"))
+}
+
+fn window(paths: &[&Path], view: Option<&str>) -> Harness<'static, App> {
+    let link = DeepLink { view: view.map(str::to_owned), ..DeepLink::default() };
+    gui::window(paths, [1600.0, 2000.0], ThemeChoice::Light, link)
+}
+
+#[test]
+fn a_failed_request_is_shown_beside_what_was_free_with_the_setting_to_copy() {
+    for (name, cause) in [("oom_fragmentation_2_6", "fragmentation"), ("oom_shortage_2_15", "too little memory")] {
+        let path = snapshot(name);
+        let profile = open::open_path(&path, &Progress::default()).expect("a sample");
+        let analysis = ProfileAnalysis::new(&profile);
+        let failure = analysis.caching[0].failure().expect("a request failed").clone();
+        let harness = window(&[&path], Some("failure"));
+        assert!(says(&harness, &format!("Out of memory: {cause}")), "{:?}", words(&harness));
+        assert!(says(&harness, &failure.sentence()));
+        let short = |bytes: u64| Bytes(bytes).short();
+        for words in [
+            format!("asked of the driver {}", short(failure.segment)),
+            format!("free in the driver {}", short(failure.device_free)),
+            format!("the largest hole of it {}", short(failure.largest_free_same_pool)),
+            format!("{} asked for in one piece", short(failure.segment)),
+        ] {
+            assert!(says(&harness, &words), "{words}: {:?}", self::words(&harness));
+        }
+        let is_copied = says(&harness, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+        assert_eq!(is_copied, cause == "fragmentation", "{name}");
+    }
+    assert!(window(&[&snapshot("train_2_15")], None).query_by_role_and_label(Role::Tab, "Failure").is_none());
+}
+
+#[test]
+fn a_message_and_the_snapshot_it_is_about_are_one_entry_in_either_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = folder.path().join("train.log");
+    std::fs::write(&text, MESSAGE).expect("written");
+    let other = folder.path().join("other.log");
+    std::fs::write(&other, MESSAGE.replace("256.00", "300.00")).expect("written");
+    let snapshot = snapshot("oom_fragmentation_2_6");
+    for order in [[&snapshot, &text], [&text, &snapshot]] {
+        let mut harness = window(&[], None);
+        for path in order {
+            harness.state_mut().open(Target::Path(path.clone()));
+            harness.run_ok();
+        }
+        assert_eq!(harness.state().files.entries.len(), 1, "{:?}", words(&harness));
+        let open = harness.state().files.current().expect("open");
+        assert_eq!(open.shared.view, "failure");
+        // The capacity is known from the message alone, the cause from the snapshot alone.
+        assert!(says(&harness, "Out of memory: fragmentation") && says(&harness, "Capacity"), "{:?}", words(&harness));
+    }
+    let harness = window(&[&snapshot, &other], None);
+    assert_eq!(harness.state().files.entries.len(), 2, "another request");
+}
+
+#[test]
+fn the_message_of_a_run_is_joined_to_its_snapshot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::copy(snapshot("oom_fragmentation_2_6"), folder.path().join("torch_memory-7-oom.pickle.gz"))
+        .expect("copied");
+    std::fs::write(folder.path().join("error.txt"), MESSAGE).expect("written");
+    let listed = open::Collection::open(folder.path(), &Progress::default()).expect("listed");
+    let row = listed.entries.iter().position(|entry| entry.file.contains("pickle")).expect("the snapshot");
+    let joined = listed.open_entry(row, &Progress::default()).expect("decoded");
+    assert_eq!(joined.failures.len(), 1);
+    assert!(joined.caching.is_some());
+    std::fs::write(folder.path().join("error.txt"), MESSAGE.replace("256.00", "300.00")).expect("written");
+    let listed = open::Collection::open(folder.path(), &Progress::default()).expect("listed");
+    let other = listed.open_entry(row, &Progress::default()).expect("decoded");
+    assert!(other.failures.is_empty(), "another request");
+}
+
+#[test]
+fn pieces_of_the_map_are_named() {
+    let harness = window(&[&snapshot("oom_fragmentation_2_6")], Some("failure"));
+    let images: Vec<String> =
+        harness.query_all_by_role(Role::Image).filter_map(|node| node.accesskit_node().label()).collect();
+    assert!(images.iter().any(|words| words.starts_with("44 segments with 1.14 GiB free")), "{images:?}");
+    let listed =
+        gui::painted(&harness).into_iter().any(|text| text.words.contains("blocks of 16.0 MiB each hold back"));
+    assert!(listed, "{:?}", words(&harness));
+}
