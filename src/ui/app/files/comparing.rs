@@ -109,7 +109,7 @@ impl App {
             if let Some(column) = column {
                 let work = self.work();
                 self.files.add_column(column, after, &work);
-                self.files.poll(crate::ui::view::FIRST, None, &work);
+                self.files.poll(crate::ui::view::FIRST, &|_| None, &work);
             }
         }
         self.keep_comparisons();
