@@ -72,6 +72,8 @@ pub fn out_of_memory_on_a_tpu() {
     let line = format!("highwater: jit_f needs 400 of 15.75 GiB: does not fit; highwater {}\n", out.display());
     assert!(errors.contains(&line), "{errors}");
     assert!(errors.contains("Does not fit: "), "{errors}");
+    let change = "highwater: One buffer takes 400 GiB, 25 times the available memory; shard it across more devices";
+    assert!(errors.contains(change), "{errors}");
 }
 
 /// Two processes that compile modules of the same name.

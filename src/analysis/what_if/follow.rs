@@ -108,8 +108,7 @@ impl State<'_> {
 
     /// Whether a loop collects what an item holds, a part in each step.
     pub(super) fn is_collected(&self, owner: super::Owner) -> bool {
-        let kept = &self.memory.kept;
-        matches!(owner, super::Owner::Family(row) if kept.is_stack(row as usize) || is_among(&kept.gradients, row as usize))
+        matches!(owner, super::Owner::Family(row) if is_among(&self.memory.kept.collected, row as usize))
     }
 
     /// Gives what a loop collects into the next values of some arguments (by row of the base) the new type of these.
@@ -128,7 +127,7 @@ impl State<'_> {
             let family = memory.families.list[row as usize];
             self.is_collected(owner) && outline(family.root).is_some_and(|own| meant.contains(&own))
         };
-        let items: Vec<usize> = self.items_of(|owner| is_meant(owner)).collect();
+        let items: Vec<usize> = self.items_of(is_meant).collect();
         self.change(items.into_iter(), |node| {
             let meant = node.element_type.is_float() || !ty.is_float();
             if meant {

@@ -58,6 +58,8 @@ pub struct SavedForBackward {
     pub logits: Vec<u32>,
     /// Length of a sequence.
     pub sequence: Option<i64>,
+    /// Families that hold what a loop of unknown pass collects, such as the next values of a cache.
+    pub collected: Vec<u32>,
     /// Families that hold attention scores, or their gradient.
     pub scores: Vec<u32>,
 }
@@ -153,6 +155,7 @@ impl SavedForBackward {
                     carry: labels.loops.carry(program, part.at),
                 }),
                 LoopRole::Gradients => self.gradients.push(row as u32),
+                LoopRole::Collected => self.collected.push(row as u32),
                 _ => {}
             }
         }
