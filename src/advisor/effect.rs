@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::program_context::ProgramContext;
-use crate::analysis::what_if::{Edit, Prediction, TryVerdict};
+use crate::analysis::what_if::{Edit, Outcome, Prediction, TryVerdict};
 use crate::model::Bytes;
 
 /// Changes and their predicted effect.
@@ -16,6 +16,7 @@ pub struct Effect {
     allocated: Bytes,
     verdict: TryVerdict,
     fits: Option<bool>,
+    outcome: Option<Outcome>,
     band: Option<String>,
 }
 
@@ -29,6 +30,7 @@ impl Effect {
             allocated: prediction.expected(),
             verdict: prediction.verdict,
             fits: prediction.fits,
+            outcome: prediction.outcome(case.memory.capacity),
             band: prediction.band.clone(),
             edits,
         };
@@ -69,6 +71,12 @@ impl Effect {
     #[must_use]
     pub const fn fits(&self) -> Option<bool> {
         self.fits
+    }
+
+    /// What it comes to; `None` if the capacity is unknown.
+    #[must_use]
+    pub const fn outcome(&self) -> Option<Outcome> {
+        self.outcome
     }
 
     /// Error of such predictions on real pairs of programs.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::effect::Effect;
-use crate::analysis::what_if::{Edit, TryVerdict};
+use crate::analysis::what_if::{Edit, Outcome, TryVerdict};
 use crate::model::{BufferId, Bytes, MemorySpace};
 
 /// Something to change, or to know.
@@ -164,6 +164,14 @@ impl Finding {
     #[must_use]
     pub fn may_fit_after(&self) -> bool {
         self.effect.as_ref().is_some_and(|effect| effect.verdict() == TryVerdict::MayFit)
+    }
+
+    /// What its changes come to; `None` if the capacity is unknown. Never a plain fit for an upper bound
+    /// ([`Self::at_most`]).
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        let outcome = self.effect.as_ref().and_then(Effect::outcome)?;
+        Some(if self.at_most.is_some() { outcome.at_most() } else { outcome })
     }
 
     /// Error of such predictions on real pairs of programs (`within 3 % on 15 of 17 pairs`), or [`Self::at_most`].

@@ -8,7 +8,7 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::ProgramContext;
 use crate::analysis::names::pattern::matches;
-use crate::analysis::what_if::{Depth, Edit, LOGITS, Prediction, SCAN, TryVerdict};
+use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, Prediction, SCAN, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
 
 /// A list of changes and their combined effect.
@@ -30,8 +30,8 @@ pub struct Plan {
     pub over: Bytes,
     /// Lower end of the predicted allocated bytes.
     pub at_best: Bytes,
-    /// Whether it fits only if the compiler repacks and maybe rematerialises.
-    pub is_tight: bool,
+    /// What it comes to; `None` if nothing can be said.
+    pub outcome: Option<Outcome>,
     /// Whether results may change.
     pub changes_results: ChangesResults,
     /// The conclusion in one sentence.
@@ -244,7 +244,7 @@ fn evaluated(
         fits,
         over: Bytes(if fits { 0 } else { over }),
         at_best: prediction.allocated_range.0,
-        is_tight: prediction.is_tight,
+        outcome: prediction.outcome(case.memory.capacity),
         changes_results,
         summary: summary(&edits, &prediction, capacity, fits),
         edits,
@@ -385,7 +385,7 @@ fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -
     }
     let spare = Bytes(capacity.saturating_sub(prediction.expected().0)).short();
     if prediction.is_tight {
-        format!("With {list} it fits, but the compiler will repack and may rematerialise ({spare} to spare of {limit})")
+        format!("With {list} it just fits, with {spare} to spare of {limit}; the compiler will repack and may rematerialise")
     } else {
         format!("With {list} it fits with {spare} to spare of {limit}")
     }

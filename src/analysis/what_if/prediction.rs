@@ -2,6 +2,7 @@
 
 use super::edit::Edit;
 use super::memory::Memory;
+use super::outcome::Outcome;
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
@@ -143,17 +144,14 @@ impl Prediction {
                 units.short(self.allocated_range.1)
             );
         }
-        let (Some(capacity), Some(fits)) = (capacity, self.fits) else {
-            return format!("needs {}; capacity unknown", units.short(self.expected()));
-        };
-        if !fits {
-            return format!("still {} over", units.short(Bytes(self.expected().0.saturating_sub(capacity))));
+        match self.outcome(capacity) {
+            Some(over @ Outcome::Over(_)) => format!("still {}", over.words(units)),
+            Some(tight @ Outcome::JustFits(_)) => {
+                format!("{}; the compiler will repack and may rematerialise", tight.words(units))
+            }
+            Some(other) => other.words(units),
+            None => format!("needs {}; capacity unknown", units.short(self.expected())),
         }
-        let spare = units.short(Bytes(capacity.saturating_sub(self.expected().0)));
-        if self.is_tight {
-            return format!("fits, but the compiler will repack and may rematerialise ({spare} to spare)");
-        }
-        format!("fits with {spare} to spare")
     }
 }
 

@@ -7,6 +7,7 @@ use super::axis::{Axis, at_places};
 use super::base::Role;
 use super::edit::Edit;
 use super::memory::Memory;
+use super::outcome::Outcome;
 use super::prediction::{Depth, Prediction};
 use crate::analysis::class::Class;
 use crate::analysis::map::TimeAxis;
@@ -194,13 +195,18 @@ impl WhatIfResult {
         if self.axis.unit == TimeAxis::ProgramOrder { self.peak } else { (self.before.peak, self.before.peak_event) }
     }
 
-    /// (true, bytes to spare) if the program fits, otherwise (false, bytes over capacity); `None` if the capacity is
-    /// unknown.
+    /// What it comes to: the compiler's own verdict while nothing is changed; `None` if there is no prediction, or no
+    /// capacity.
     #[must_use]
-    pub fn spare(&self) -> Option<(bool, Bytes)> {
-        let capacity = self.memory.capacity?;
-        let needs = self.allocated().0;
-        Some(if needs > capacity { (false, Bytes(needs - capacity)) } else { (true, Bytes(capacity - needs)) })
+    pub fn outcome(&self) -> Option<Outcome> {
+        if !self.after.edits.is_empty() {
+            return self.after.outcome(self.memory.capacity);
+        }
+        let (needs, capacity) = (self.allocated().0, self.memory.capacity?);
+        Some(match needs.checked_sub(capacity) {
+            Some(over) if over > 0 => Outcome::Over(Bytes(over)),
+            _ => Outcome::Fits(Bytes(capacity - needs)),
+        })
     }
 
     /// Plain text for the clipboard.

@@ -9,6 +9,7 @@ pub(super) mod empty;
 pub(super) mod facts;
 pub(super) mod links;
 pub(super) mod menu;
+pub(super) mod outcome;
 mod text_file;
 pub(super) mod tile_card;
 mod view;

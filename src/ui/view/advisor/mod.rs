@@ -6,8 +6,10 @@ use std::collections::HashSet;
 
 use egui::{Sense, Ui, Vec2};
 
-use crate::advisor::{ChangesResults, Finding, Severity};
+use crate::advisor::{ChangesResults, Finding, Plan, Severity};
+use crate::analysis::what_if::Outcome;
 use crate::model::{BufferId, MemorySpace};
+use crate::ui::part::outcome::look;
 use crate::ui::part::{Action, View, ViewContext, colors};
 use crate::ui::session::{Document, Lit};
 use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
@@ -63,19 +65,30 @@ fn answer(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(advice) = context.advice() else { return };
     let count = advice.findings.iter().filter(|finding| finding.program.is_none_or(|p| p == program)).count();
     let (words, color) = match advice.plans.iter().find(|plan| plan.program == program) {
-        Some(plan) if plan.fits && plan.edits.len() == 1 => {
-            (format!("One change makes it fit, {}", plan.changes_results.of_results()), theme.ok)
-        }
-        Some(plan) if plan.fits => {
-            (format!("{} changes make it fit, {}", plan.edits.len(), plan.changes_results.of_results()), theme.ok)
-        }
-        Some(plan) => (format!("No combination found is enough: {} over", context.short(plan.over)), theme.danger),
+        Some(plan) => (plan_words(plan, context), look(outcome_of(plan), theme).0),
         None if count == 0 => return,
         None if count == 1 => ("One thing to look at".to_owned(), theme.text),
         None => (format!("{count} things to look at"), theme.text),
     };
     ui.label(text(words, size::HEADLINE, Weight::SemiBold, color));
     ui.add_space(8.0);
+}
+
+/// What a plan comes to.
+fn outcome_of(plan: &Plan) -> Outcome {
+    plan.outcome.unwrap_or(Outcome::Over(plan.over))
+}
+
+/// The headline of a plan.
+fn plan_words(plan: &Plan, context: &ViewContext<'_>) -> String {
+    let results = plan.changes_results.of_results();
+    match (outcome_of(plan), plan.edits.len()) {
+        (Outcome::Over(over), _) => format!("No combination found is enough: {} over", context.short(over)),
+        (Outcome::MayFit, 1) => format!("With one change it may fit, {results}"),
+        (Outcome::MayFit, count) => format!("With {count} changes it may fit, {results}"),
+        (_, 1) => format!("One change makes it fit, {results}"),
+        (_, count) => format!("{count} changes make it fit, {results}"),
+    }
 }
 
 /// Draws the findings.
@@ -98,7 +111,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if let Some(plan) = advice.plans.iter().find(|plan| plan.program == program) {
         ui.label(text("The plan", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(2.0);
-        let color = if plan.fits { theme.ok } else { theme.danger };
+        let color = look(outcome_of(plan), theme).0;
         let words = format!("{}.", context.said(&plan.in_words()));
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, color)).wrap());
         ui.add_space(4.0);

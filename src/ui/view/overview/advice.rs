@@ -5,9 +5,10 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use crate::advisor::{Advice, ChangesResults, Finding, Plan, Severity};
-use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::{Edit, Outcome};
 use crate::model::{Bytes, MemorySpace};
 use crate::ui::part::ViewContext;
+use crate::ui::part::outcome::look;
 use crate::ui::widget::controls::{Mark, cut_label, link, paint_cut, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{size, space};
@@ -32,11 +33,6 @@ pub fn plan_of(advice: Option<&Advice>, program: usize) -> Option<&Plan> {
     advice?.plans.iter().find(|plan| plan.program == program)
 }
 
-/// Whether the plan fits only in the best case.
-fn may_fit(plan: &Plan, capacity: Option<Bytes>) -> bool {
-    !plan.fits && capacity.is_some_and(|capacity| plan.at_best <= capacity)
-}
-
 /// Texts of the plan's card: headline, changes, effect on results.
 fn plan_words(
     plan: &Plan,
@@ -53,7 +49,7 @@ fn plan_words(
     let headline = if plan.fits {
         let spare = capacity.map(|c| format!(", {} to spare", units.short(c.saturating_sub(plan.allocated))));
         format!("{count}{}", spare.unwrap_or_default())
-    } else if may_fit(plan, capacity) {
+    } else if plan.outcome == Some(Outcome::MayFit) {
         format!("May fit: {} over, or {} in total at best", units.short(plan.over), units.short(plan.at_best))
     } else {
         format!("Nothing found is enough: still {} over", units.short(plan.over))
@@ -86,12 +82,7 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, plan: &Plan) {
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), PLAN), Sense::hover());
     let capacity = context.capacity().map(|c| c.bytes);
     let (headline, changes, results) = plan_words(plan, context.options.units, capacity);
-    let (color, ground) = match (plan.fits, plan.is_tight) {
-        (true, false) => (theme.ok, theme.ok_bg),
-        (true, true) => (theme.warn, theme.warn_bg),
-        (false, _) if may_fit(plan, capacity) => (theme.warn, theme.warn_bg),
-        (false, _) => (theme.danger, theme.danger_bg),
-    };
+    let (color, ground, _) = look(plan.outcome.unwrap_or(Outcome::Over(plan.over)), theme);
     ui.painter().rect_filled(rect, space::RADIUS, ground);
     let mark = rect.min + Vec2::new(18.0, 20.0);
     if plan.fits {
@@ -114,7 +105,7 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, plan: &Plan) {
         cut_label(ui, &line, Weight::Regular.at(size::SMALL), theme.text, room);
     }
     ui.horizontal(|ui| {
-        let words = if plan.is_tight { format!("{results}; the compiler will repack") } else { results.to_owned() };
+        let words = if matches!(plan.outcome, Some(Outcome::JustFits(_))) { format!("{results}; the compiler will repack") } else { results.to_owned() };
         cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text2, room - 110.0);
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, "Open the plan", theme).clicked() {
@@ -225,14 +216,14 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
         ChangesResults::Maybe => ("results may change", theme.warn),
         ChangesResults::Yes => ("results change", theme.warn),
     };
-    if let (Some(needs), Some(limit)) = (finding.allocated_after_bytes(), limit) {
+    if let (Some(needs), Some(limit), Some(outcome)) = (finding.allocated_after_bytes(), limit, finding.outcome()) {
         let bar = Rect::from_min_max(Pos2::new(inner.left(), y - 26.0), Pos2::new(inner.right(), y - 18.0));
         paint_gauge(&painter, bar, needs.0 as f64, Some(limit.0 as f64), theme);
         let units = context.options.units;
-        let (mark, words, color) = if needs > limit {
-            (Mark::Over, format!("then still {} over", units.short(needs.saturating_sub(limit))), theme.danger)
-        } else {
-            (Mark::Fits, format!("then fits, {} to spare", units.short(limit.saturating_sub(needs))), theme.ok)
+        let (color, _, mark) = look(outcome, theme);
+        let words = match outcome {
+            Outcome::Over(_) => format!("then still {}", outcome.words(units)),
+            _ => format!("then {}", outcome.words(units)),
         };
         paint_mark(&painter, Pos2::new(inner.left() + 6.0, y), mark, theme);
         let at = Pos2::new(inner.left() + 18.0, y);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::advisor::Finding;
-use crate::analysis::what_if::{Depth, Edit};
+use crate::analysis::what_if::{Depth, Edit, Outcome};
 use crate::model::{Bytes, MemorySpace};
 use crate::ui::part::ViewContext;
 use crate::ui::work::Job;
@@ -15,6 +15,8 @@ pub struct Figures {
     pub saves: i128,
     /// Bytes allocated afterwards; `None` if unknown.
     pub needs: Option<Bytes>,
+    /// What it comes to; `None` if unknown.
+    pub outcome: Option<Outcome>,
     /// Whether the saving is an upper bound.
     pub is_most: bool,
     /// Why there is no prediction.
@@ -27,6 +29,7 @@ impl Figures {
         Self {
             saves: finding.saves_bytes().map_or(0, |bytes| i128::from(bytes.0)),
             needs: finding.allocated_after_bytes(),
+            outcome: finding.outcome(),
             is_most: finding.band().is_some_and(|band| band.starts_with("at most")),
             undecided: None,
         }
@@ -56,6 +59,7 @@ impl Alone {
                 Some(Figures {
                     saves: i128::from(before.peak.0) - i128::from(after.peak.0),
                     needs: Some(after.expected()),
+                    outcome: after.outcome(memory.capacity),
                     is_most: after.is_bound,
                     undecided: after.undecided.filter(|_| !after.is_bound),
                 })

@@ -5,6 +5,7 @@ use egui::{Frame, Margin, Rect, Sense, Ui, Vec2};
 use crate::advisor::{Advice, ChangesResults, Finding};
 use crate::analysis::what_if::Edit;
 use crate::model::{Bytes, UnitSystem};
+use crate::ui::part::outcome::look;
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::session::Changes;
 use crate::ui::view::what_if::alone::{Alone, Figures};
@@ -180,35 +181,7 @@ fn change_row(
                 let most = result.map_or(0.0, |t| t.memory.allocated as f64).max(limit.unwrap_or(0.0) / 0.6);
                 paint_gauge_to(ui.painter(), bar, (needs as f64, limit), most.max(needs as f64), theme);
             });
-            ui.horizontal_wrapped(|ui| {
-                ui.add_space(38.0);
-                let (words, color) = match shown.results {
-                    ChangesResults::No => ("same results", theme.text2),
-                    ChangesResults::Maybe => ("results may change", theme.warn),
-                    ChangesResults::Yes => ("results change", theme.warn),
-                };
-                let small = Weight::Regular.at(size::SMALL);
-                let width = ui.painter().layout_no_wrap(words.to_owned(), small.clone(), color).size().x;
-                match &figures {
-                    Some(Figures { undecided: Some(why), .. }) => {
-                        let room = ui.available_size_before_wrap().x - width - 32.0;
-                        cut_label(ui, &format!("not predicted: {why}"), small, theme.text2, room);
-                    }
-                    Some(figures) => verdict(ui, theme, units, figures.needs, result),
-                    None => {
-                        ui.label(text("working\u{2026}", size::SMALL, Weight::Regular, theme.text3));
-                    }
-                }
-                if ui.available_size_before_wrap().x > width + 24.0 {
-                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        ui.label(text(words, size::SMALL, Weight::Regular, color));
-                    });
-                } else {
-                    ui.end_row();
-                    ui.add_space(38.0);
-                    ui.label(text(words, size::SMALL, Weight::Regular, color));
-                }
-            });
+            foot(ui, theme, (figures.as_ref(), shown.results), units);
         });
     let rect = response.response.rect;
     if on {
@@ -219,14 +192,42 @@ fn change_row(
     response.response.on_hover_text(format!("{title}\n{}", context.said(shown.why)));
 }
 
-fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, needs: Option<Bytes>, result: Option<&WhatIfResult>) {
-    let (Some(needs), Some(capacity)) = (needs, result.and_then(|t| t.memory.capacity)) else { return };
-    let (words, color) = if needs.0 > capacity {
-        (format!("{} over", units.short(Bytes(needs.0 - capacity))), theme.danger)
-    } else {
-        (format!("fits, {} to spare", units.short(Bytes(capacity - needs.0))), theme.ok)
+/// What a change comes to, and what it does to the results: on one line where there is room for both, else on two.
+fn foot(ui: &mut Ui, theme: &Theme, (figures, results): (Option<&Figures>, ChangesResults), units: UnitSystem) {
+    let (results, results_color) = match results {
+        ChangesResults::No => ("same results", theme.text2),
+        ChangesResults::Maybe => ("results may change", theme.warn),
+        ChangesResults::Yes => ("results change", theme.warn),
     };
-    ui.label(text(words, size::SMALL, Weight::SemiBold, color));
+    let regular = Weight::Regular.at(size::SMALL);
+    let (words, weight, color) = match figures {
+        Some(Figures { undecided: Some(why), .. }) => (format!("not predicted: {why}"), regular.clone(), theme.text2),
+        Some(Figures { outcome: Some(outcome), .. }) => {
+            (outcome.words(units), Weight::SemiBold.at(size::SMALL), look(*outcome, theme).0)
+        }
+        Some(_) => (String::new(), regular.clone(), theme.text2),
+        None => ("working\u{2026}".to_owned(), regular.clone(), theme.text3),
+    };
+    let width = |words: &str, font: &egui::FontId| {
+        ui.painter().layout_no_wrap(words.to_owned(), font.clone(), theme.text).size().x
+    };
+    let room = ui.available_width() - 38.0;
+    let is_one_line = width(&words, &weight) + 16.0 + width(results, &regular) <= room;
+    ui.horizontal(|ui| {
+        ui.add_space(38.0);
+        cut_label(ui, &words, weight, color, ui.available_width());
+        if is_one_line {
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                ui.label(text(results, size::SMALL, Weight::Regular, results_color));
+            });
+        }
+    });
+    if !is_one_line {
+        ui.horizontal(|ui| {
+            ui.add_space(38.0);
+            ui.label(text(results, size::SMALL, Weight::Regular, results_color));
+        });
+    }
 }
 
 fn own(

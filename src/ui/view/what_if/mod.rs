@@ -14,9 +14,10 @@ use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
 use crate::advisor::{Advice, ChangesResults};
 use crate::analysis::map::TimeAxis;
-use crate::analysis::what_if::{Edit, TryVerdict};
+use crate::analysis::what_if::{Edit, Outcome, TryVerdict};
 use crate::model::{Bytes, MemorySpace, capitalised, thousands};
 use crate::ui::chart;
+use crate::ui::part::outcome::look;
 use crate::ui::part::{BufferNames, View, ViewContext, empty};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::vline;
@@ -119,18 +120,15 @@ fn changes_results(advice: &Advice, on: &[Edit]) -> Option<ChangesResults> {
 fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, results: Option<ChangesResults>) {
     let theme = context.theme;
     let units = context.options.units;
-    let (color, words) = match result.spare() {
-        _ if result.after.undecided.is_some() => (theme.text, "Not predicted".to_owned()),
-        _ if result.after.verdict == TryVerdict::MayFit => (theme.warn, "May fit".to_owned()),
-        Some((true, spare)) if result.after.is_tight => {
-            (theme.warn, format!("Just fits, with {} to spare", units.short(spare)))
-        }
-        Some((true, spare)) => (theme.ok, format!("Fits with {} to spare", units.short(spare))),
-        Some((false, over)) if context.shared.changes.on.is_empty() => {
-            (theme.danger, format!("{} over, no change on", units.short(over)))
-        }
-        Some((false, over)) => (theme.danger, format!("Still {} over", units.short(over))),
-        None => (theme.text, format!("Needs {}", units.short(result.allocated()))),
+    let is_unchanged = context.shared.changes.on.is_empty();
+    let outcome = result.outcome();
+    let color = outcome.map_or(theme.text, |outcome| look(outcome, theme).0);
+    let words = match outcome {
+        _ if result.after.undecided.is_some() && !result.after.is_bound => "Not predicted".to_owned(),
+        Some(over @ Outcome::Over(_)) if is_unchanged => format!("{}, no change on", over.words(units)),
+        Some(over @ Outcome::Over(_)) => format!("Still {}", over.words(units)),
+        Some(outcome) => capitalised(&outcome.words(units)),
+        None => format!("Needs {}", units.short(result.allocated())),
     };
     let on = context.shared.changes.on.len();
     let of = result.memory.capacity.map(|c| format!(" of {}", units.capacity(Bytes(c)))).unwrap_or_default();

@@ -1,0 +1,17 @@
+//! Colours and mark of what a prediction comes to: the same in every view.
+
+use egui::Color32;
+
+use crate::analysis::what_if::Outcome;
+use crate::ui::widget::controls::Mark;
+use crate::ui::widget::theme::Theme;
+
+/// Colour of the words, colour of the ground under them, and the mark beside them.
+pub fn look(outcome: Outcome, theme: &Theme) -> (Color32, Color32, Mark) {
+    match outcome {
+        Outcome::Fits(_) => (theme.ok, theme.ok_bg, Mark::Fits),
+        Outcome::JustFits(_) => (theme.warn, theme.warn_bg, Mark::Fits),
+        Outcome::MayFit => (theme.warn, theme.warn_bg, Mark::Unknown),
+        Outcome::Over(_) => (theme.danger, theme.danger_bg, Mark::Over),
+    }
+}
