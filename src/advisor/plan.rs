@@ -385,7 +385,9 @@ fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -
     }
     let spare = Bytes(capacity.saturating_sub(prediction.expected().0)).short();
     if prediction.is_tight {
-        format!("With {list} it just fits, with {spare} to spare of {limit}; the compiler will repack and may rematerialise")
+        format!(
+            "With {list} it just fits, with {spare} to spare of {limit}; the compiler will repack and may rematerialise"
+        )
     } else {
         format!("With {list} it fits with {spare} to spare of {limit}")
     }

@@ -105,7 +105,11 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, plan: &Plan) {
         cut_label(ui, &line, Weight::Regular.at(size::SMALL), theme.text, room);
     }
     ui.horizontal(|ui| {
-        let words = if matches!(plan.outcome, Some(Outcome::JustFits(_))) { format!("{results}; the compiler will repack") } else { results.to_owned() };
+        let words = if matches!(plan.outcome, Some(Outcome::JustFits(_))) {
+            format!("{results}; the compiler will repack")
+        } else {
+            results.to_owned()
+        };
         cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text2, room - 110.0);
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, "Open the plan", theme).clicked() {
@@ -200,16 +204,26 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
     // What the card promises is what its change does, not a first piece of advice that keeps the results.
     let advice = finding.advice.first().filter(|_| finding.changes_results != ChangesResults::Yes);
     let what = context.said(advice.map_or(finding.why.as_str(), String::as_str));
-    paint_cut(
-        &painter,
-        (Pos2::new(inner.left(), below), Align2::LEFT_TOP),
-        &what,
-        small.clone(),
-        theme.text2,
-        inner.width(),
-    );
     let y = inner.bottom() - 7.0;
     let limit = context.capacity().map(|c| c.bytes).filter(|_| context.shared.color == MemorySpace::HBM);
+    // Where no effect is told, its room is the advice's.
+    let has_effect = finding.saves_bytes().is_some() || finding.allocated_after_bytes().is_some();
+    let mut job = egui::text::LayoutJob::simple(what.clone(), small.clone(), theme.text2, inner.width());
+    job.wrap.max_rows = ((inner.bottom() - below)
+        / painter.layout_no_wrap("X".to_owned(), small.clone(), theme.text2).size().y) as usize;
+    if has_effect || job.wrap.max_rows < 2 {
+        paint_cut(
+            &painter,
+            (Pos2::new(inner.left(), below), Align2::LEFT_TOP),
+            &what,
+            small.clone(),
+            theme.text2,
+            inner.width(),
+        );
+    } else {
+        let galley = painter.layout_job(job);
+        painter.galley(Pos2::new(inner.left(), below), galley, theme.text2);
+    }
     let mut spoken = format!("Finding: {title} {amount}");
     let (results, color) = match finding.changes_results {
         ChangesResults::No => ("same results", theme.text2),

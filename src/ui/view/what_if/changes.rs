@@ -4,7 +4,7 @@ use egui::{Frame, Margin, Rect, Sense, Ui, Vec2};
 
 use crate::advisor::{Advice, ChangesResults, Finding};
 use crate::analysis::what_if::Edit;
-use crate::model::{Bytes, UnitSystem};
+use crate::model::UnitSystem;
 use crate::ui::part::outcome::look;
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::session::Changes;
@@ -65,7 +65,7 @@ pub fn show(
             });
         }
         Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 16 }).show(ui, |ui| {
-            own(ui, context, state, advice, result);
+            own(ui, context, state, advice);
             buttons(ui, context, state, advice, result);
         });
     });
@@ -230,13 +230,7 @@ fn foot(ui: &mut Ui, theme: &Theme, (figures, results): (Option<&Figures>, Chang
     }
 }
 
-fn own(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    state: &mut State,
-    advice: Option<&Advice>,
-    result: Option<&WhatIfResult>,
-) {
+fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Option<&Advice>) {
     let theme = context.theme;
     ui.label(text("Your own change", size::SMALL, Weight::Medium, theme.text2));
     ui.add_space(4.0);
@@ -299,7 +293,7 @@ fn own(
                 }
             });
         });
-        alone_in_words(ui, context, &mut state.alone, &edit, result);
+        alone_in_words(ui, context, &mut state.alone, &edit);
     }
     if let Some(edit) = gone {
         context.shared.changes_mut().switch_off(std::slice::from_ref(&edit));
@@ -309,13 +303,7 @@ fn own(
 }
 
 /// What an own change does alone, below its switch.
-fn alone_in_words(
-    ui: &mut Ui,
-    context: &ViewContext<'_>,
-    alone: &mut Alone,
-    edit: &Edit,
-    result: Option<&WhatIfResult>,
-) {
+fn alone_in_words(ui: &mut Ui, context: &ViewContext<'_>, alone: &mut Alone, edit: &Edit) {
     let (theme, units) = (context.theme, context.options.units);
     ui.horizontal_wrapped(|ui| {
         ui.add_space(38.0);
@@ -324,7 +312,10 @@ fn alone_in_words(
             Some(Figures { undecided: Some(why), .. }) => format!("not predicted: {why}"),
             Some(figures) if figures.saves == 0 => "changes nothing at the peak".to_owned(),
             Some(figures) => {
-                verdict(ui, theme, units, figures.needs, result);
+                if let Some(outcome) = figures.outcome {
+                    let color = look(outcome, theme).0;
+                    ui.label(text(outcome.words(units), size::SMALL, Weight::SemiBold, color));
+                }
                 format!("{} alone", units.signed(-figures.saves))
             }
         };
