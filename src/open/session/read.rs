@@ -9,7 +9,7 @@ use crate::open::Target;
 use crate::source::{Archive, ArchiveKind, Input, Progress, SourceError};
 
 /// Longest session in bytes.
-const MOST_BYTES: u64 = 64 << 20;
+const MOST_BYTES: u64 = 4 << 20;
 
 /// Most profiles of a session.
 const MOST_PROFILES: usize = 10_000;

@@ -35,7 +35,7 @@ pub struct FileEntry {
     /// Messages of other files that name it, joined to it whenever it is decoded.
     pub(super) messages: Vec<Arc<Profile>>,
     /// Pasted texts of these messages.
-    pub(in crate::ui::app) pasted: Vec<Target>,
+    pub pasted: Vec<Target>,
     /// Whether a message was joined, so that the failure view is shown first.
     pub(super) shows_failure: bool,
     /// Its files as they were when they were read last.

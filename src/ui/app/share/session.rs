@@ -11,17 +11,34 @@ use crate::ui::app::files::{FileEntry, FileState, OpenFile, ToCompare};
 use crate::ui::app::{App, DeepLink};
 use crate::ui::part::TextFile;
 
-/// Pasted texts with more bytes than this are not saved.
-const LONGEST_TEXT: usize = 4 << 20;
+/// Pasted texts that would take more bytes than this together are not saved: a session file is short.
+const MOST_TEXT: usize = 2 << 20;
 
 impl App {
     /// Everything that is open, with texts that were pasted, but without the contents of files; `None` if nothing is.
     #[must_use]
     pub fn session(&self) -> Option<Session> {
+        let session = self.session_without_lost_texts().0;
+        (!session.profiles.is_empty()).then_some(session)
+    }
+
+    /// Everything that is open, and how many of the pasted texts are left out: those that are too long or no text.
+    fn session_without_lost_texts(&self) -> (Session, usize) {
         let mut session =
             Session { schema: SCHEMA.to_owned(), names_hidden: self.options.names_hidden, ..Session::default() };
+        let (mut room, mut lost) = (MOST_TEXT, 0);
         for (index, entry) in self.files.entries.iter().enumerate() {
-            if entry.target.origin().is_none() && text_of(&entry.target).is_none() {
+            for pasted in &entry.pasted {
+                match text_of(pasted, &mut room) {
+                    None => lost += 1,
+                    text => {
+                        session.profiles.push(SavedProfile { path: pasted.name(), text, ..SavedProfile::default() });
+                    }
+                }
+            }
+            let text = text_of(&entry.target, &mut room);
+            if entry.target.origin().is_none() && text.is_none() {
+                lost += 1;
                 continue;
             }
             let path = path_of(entry);
@@ -32,7 +49,7 @@ impl App {
                 FileState::Open(open) if is_shown || known.is_none() => self.saved(entry, open, path),
                 _ => SavedProfile { path, ..SavedProfile::default() },
             };
-            let saved = SavedProfile { text: text_of(&entry.target), ..saved };
+            let saved = SavedProfile { text, ..saved };
             let place = match known {
                 None => {
                     session.profiles.push(saved);
@@ -48,14 +65,9 @@ impl App {
             if is_shown {
                 session.shown = place;
             }
-            session.profiles.extend(entry.pasted.iter().map(|pasted| SavedProfile {
-                path: pasted.name(),
-                text: text_of(pasted),
-                ..SavedProfile::default()
-            }));
         }
         session.comparisons = self.comparisons(&session.profiles);
-        (!session.profiles.is_empty()).then_some(session)
+        (session, lost)
     }
 
     /// Pairs of saved profiles that are compared, the one that is shown first.
@@ -124,11 +136,10 @@ impl App {
 
     /// Asks where to save the session.
     pub(in crate::ui::app) fn save_session(&mut self) {
-        let Some(session) = self.session() else {
+        let (session, lost) = self.session_without_lost_texts();
+        if session.profiles.is_empty() {
             return self.say("Nothing is open that could be saved");
-        };
-        let is_lost = |entry: &&FileEntry| entry.target.origin().is_none() && text_of(&entry.target).is_none();
-        let lost = self.files.entries.iter().filter(is_lost).count();
+        }
         if lost > 0 {
             self.say(&format!(
                 "{} too long or no text and will not be saved",
@@ -204,12 +215,12 @@ fn path_of(entry: &FileEntry) -> String {
 }
 
 /// The text that was pasted; `None` for files, and for what is too long or no text.
-fn text_of(target: &Target) -> Option<String> {
+/// `room` is how many bytes of JSON there may still be.
+fn text_of(target: &Target, room: &mut usize) -> Option<String> {
     let Target::Bytes(_, bytes) = target else { return None };
-    if bytes.len() > LONGEST_TEXT {
-        return None;
-    }
-    String::from_utf8(bytes.to_vec()).ok()
+    let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= *room)?;
+    *room = room.checked_sub(serde_json::to_string(text).ok()?.len())?;
+    Some(text.to_owned())
 }
 
 fn saved_set(set: &EditSet) -> SavedSet {
