@@ -85,7 +85,7 @@ fn the_overview_shows_the_plan_and_findings_that_lead_on() {
     let card = harness
         .get_all_by_role(egui::Role::Button)
         .filter_map(|node| node.accesskit_node().label())
-        .find(|label| label.starts_with("Finding: ") && label.contains("then fits, 6.99 GiB to spare"))
+        .find(|label| label.starts_with("Finding: ") && label.contains("then fits with 6.99 GiB to spare"))
         .expect("the card of the cause");
     harness.get_by_role_and_label(egui::Role::Button, &card).click();
     harness.run();

@@ -6,6 +6,9 @@ use crate::ui::widget::controls::{cut_label, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 
+/// Height in points from which a view has its headline: what is left in presenter mode at 1000x640, and less.
+pub const LEAST_WITH_HEADLINE: f32 = 320.0;
+
 /// The title of a section.
 pub fn title(ui: &mut Ui, theme: &Theme, words: &str) {
     ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));

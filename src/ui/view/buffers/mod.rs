@@ -78,9 +78,6 @@ pub const VIEW: View = View {
     ..View::new("buffers", "Buffers", show).with_digit(7)
 };
 
-/// Height below which the table has the room of the headline.
-const LEAST_WITH_HEADLINE: f32 = 460.0;
-
 /// Moves the focus to the filter field.
 fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
     shared.show_view(VIEW.id);
@@ -116,7 +113,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut state = context.locals.take::<State>();
     keep_columns(context, &mut state);
     let full = ui.max_rect();
-    let has_head = full.height() >= LEAST_WITH_HEADLINE;
+    let has_head = full.height() >= crate::ui::part::facts::LEAST_WITH_HEADLINE;
     let head = if has_head { facts::HEADLINE } else { 0.0 };
     let bar = Rect::from_min_size(full.min, Vec2::new(full.width(), 106.0 + head));
     let table = context.table();

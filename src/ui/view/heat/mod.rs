@@ -93,7 +93,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         None => all.iter().collect(),
     };
     let head = Rect::from_min_size(full.min + Vec2::new(16.0, 50.0), Vec2::new(full.width() - 32.0, 26.0));
-    let has_head = full.height() >= LEAST_WITH_HEADLINE;
+    let has_head = full.height() >= crate::ui::part::facts::LEAST_WITH_HEADLINE;
     if has_head && let Some((words, remark)) = answer(context) {
         facts::headline(ui, theme, head, &words, &remark);
     }
@@ -183,9 +183,6 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, spaces: 
     });
     all
 }
-
-/// Height below which the panels have the room of the headline.
-const LEAST_WITH_HEADLINE: f32 = 460.0;
 
 /// The fragmentation of the chosen space at the peak in words, with a remark.
 fn answer(context: &ViewContext<'_>) -> Option<(String, String)> {

@@ -92,7 +92,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let groups = Groups::new(&data, stacked, state.grouping);
     let head =
         Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 50.0), Vec2::new(full.width() - 32.0, 26.0));
-    let has_head = full.height() >= LEAST_WITH_HEADLINE;
+    let has_head = full.height() >= crate::ui::part::facts::LEAST_WITH_HEADLINE;
     if has_head && let Some((words, remark)) = answer(context, &data) {
         facts::headline(ui, theme, head, &words, &remark);
     }
@@ -170,9 +170,6 @@ fn answer(context: &ViewContext<'_>, data: &SpaceData) -> Option<(String, String
     let words = format!("{} reserved at {unit} {step}", context.short(bytes));
     Some((words, format!("{} of the peak", percent(bytes.0, peak.0))))
 }
-
-/// Height below which the bands have the room of the headline.
-const LEAST_WITH_HEADLINE: f32 = 460.0;
 
 /// Width from which the buttons show their keys, and what all but the first choice take with and without them.
 const ROOMY: f32 = 860.0;

@@ -61,7 +61,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         Rect::from_min_size(Pos2::new(full.left() + 16.0, top), Vec2::new(full.width() - 32.0, height))
     };
     let head = line(full.top() + 50.0, 26.0);
-    let has_head = full.height() >= LEAST_WITH_HEADLINE;
+    let has_head = full.height() >= crate::ui::part::facts::LEAST_WITH_HEADLINE;
     if has_head && let Some((words, remark)) = answer(context, &state) {
         facts::headline(ui, theme, head, &words, &remark);
     }
@@ -85,9 +85,6 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     }
     context.locals.put(state);
 }
-
-/// Height below which the map has the room of the headline.
-const LEAST_WITH_HEADLINE: f32 = 460.0;
 
 /// The largest part of what is shown, in words, with its share.
 fn answer(context: &ViewContext<'_>, state: &State) -> Option<(String, String)> {
