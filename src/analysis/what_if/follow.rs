@@ -103,7 +103,10 @@ impl State<'_> {
     /// has it twice. In training, arrays like the weights are their gradients.
     pub(super) fn collects(&self, row: usize) -> bool {
         let is_donated = matches!(self.base(row).role, Role::Argument { is_donated: true, .. });
-        !self.memory.kept.passes.contains(&Pass::Backward) && (is_donated || self.followers().next[row].is_some())
+        let has_backward = *crate::analysis::once::once(&self.memory.has_backward, || {
+            self.memory.kept.passes.contains(&Pass::Backward)
+        });
+        !has_backward && (is_donated || self.followers().next[row].is_some())
     }
 
     /// Whether a loop collects what an item holds, a part in each step.

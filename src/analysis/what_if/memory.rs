@@ -104,6 +104,8 @@ pub struct Memory {
     pub(super) weights: OnceLock<FastSet<Vec<i64>>>,
     /// How the global batch is recognised, once somebody asked.
     pub(super) global_batch: OnceLock<Option<batch::GlobalBatch>>,
+    /// Whether anything is of a backward pass, once somebody asked.
+    pub(super) has_backward: OnceLock<bool>,
     /// Batch below which convolutions are folded, once somebody asked.
     pub(super) folded: OnceLock<Option<i64>>,
     /// Results by their place in the program's result: rows of [`Self::base`].
@@ -221,6 +223,7 @@ impl Memory {
             weights: OnceLock::new(),
             global_batch: OnceLock::new(),
             folded: OnceLock::new(),
+            has_backward: OnceLock::new(),
             base,
             families,
             items,
