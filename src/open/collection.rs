@@ -8,9 +8,11 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::file::{join_poplar_files, open_input, open_with};
-use super::modules::{device_of, dump_entry, glance_member, glance_trace, is_about_another_module, mentions_module};
+use super::modules::{
+    Told, device_of, dump_entry, glance_member, glance_trace, is_about_another_module, mentions_module, told_by_text,
+};
 use crate::decode::{Context, DECODERS, DecodeError, Family, Reporter, poplar, torch_snapshot, xspace};
-use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo};
+use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, Shortage, SourceInfo, thousands};
 use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_run_file};
 
 /// At most this many files without an XLA dump name are examined.
@@ -142,19 +144,38 @@ impl Collection {
         }
         let is_text = |member: &&Member| is_run_file(member.file_name());
         let texts: Vec<Member> = unnamed.iter().filter(is_text).cloned().collect();
-        for member in unnamed {
+        let told: Vec<Option<Told>> = unnamed
+            .par_iter()
+            .map(|member| progress.check().map(|()| told_by_text(member)))
+            .collect::<Result<_, Cancelled>>()?;
+        let mut silent = 0;
+        for (member, told) in unnamed.into_iter().zip(told) {
             progress.check()?;
-            collection.add_unnamed(member, &texts, progress)?;
+            match told {
+                None => collection.add_unnamed(member, &texts, progress)?,
+                // Neither a program nor the message of one: results and notes beside profiles are common.
+                Some(Told::Nothing) => silent += 1,
+                Some(Told::Message(glance)) => {
+                    let entry = Entry::of_file(member, Vec::new());
+                    collection.entries.push(Entry { glance: OnceLock::from(glance), ..entry });
+                }
+            }
         }
+        let left_out = match silent {
+            0 => None,
+            1 => Some("1 text without an out-of-memory message is left out".to_owned()),
+            _ => Some(format!("{} texts without an out-of-memory message are left out", thousands(silent))),
+        };
         collection.drop_copies();
         if collection.entries.is_empty() {
             let what = collection.unread.first().and_then(|source| source.error.clone()).unwrap_or_default();
-            return Err(DecodeError::NotAProfile(if what.is_empty() {
-                "it contains no profile".to_owned()
-            } else {
-                format!("none of its profiles could be read: {what}")
+            return Err(DecodeError::NotAProfile(match left_out {
+                _ if !what.is_empty() => format!("none of its profiles could be read: {what}"),
+                None => "it contains no profile".to_owned(),
+                Some(left_out) => format!("it contains no profile; {left_out}"),
             }));
         }
+        collection.notes.extend(left_out);
         Ok(collection)
     }
 
@@ -304,7 +325,8 @@ impl Collection {
         self.entries = order.into_iter().filter_map(|row| entries.get_mut(row)?.take()).collect();
     }
 
-    /// Entry indices by how far HBM is over capacity, then by HBM needed, both descending. Computes every entry's
+    /// Entry indices by how far HBM is over capacity, those that fail without numbers after them, then by HBM needed, all
+    /// descending. Computes every entry's
     /// [`Glance`] in parallel.
     ///
     /// # Errors
@@ -321,7 +343,10 @@ impl Collection {
             let entry = &self.entries[row];
             let needs = entry.needs();
             let over = entry.capacity().map_or(Bytes::ZERO, |capacity| needs.saturating_sub(capacity));
-            (std::cmp::Reverse(over), std::cmp::Reverse(needs), row)
+            let shortage = entry.glance().shortage;
+            let over = shortage.and_then(|shortage| shortage.over_by).unwrap_or(over);
+            let fails = shortage.is_some() || over > Bytes::ZERO;
+            std::cmp::Reverse((fails, over, needs, std::cmp::Reverse(row)))
         });
         Ok(order)
     }
@@ -420,12 +445,21 @@ impl Entry {
     #[must_use]
     pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
         let glance = self.glance.get()?;
+        if let Some(shortage) = glance.shortage {
+            return shortage.needed.map(|needs| (needs, shortage.limit()));
+        }
         if glance.fullest_tile.is_some() {
             return glance.fullest_tile;
         }
         let capacity =
             self.device.get().and_then(|device| device.capacity(MemorySpace::HBM)).map(|capacity| capacity.bytes);
         glance.allocated_in(MemorySpace::HBM).map(|needs| (needs, capacity))
+    }
+
+    /// Of a text about memory that ran out, the numbers of the worst message, if [`Self::glance`] has been computed.
+    #[must_use]
+    pub fn known_shortage(&self) -> Option<Shortage> {
+        self.glance.get().and_then(|glance| glance.shortage)
     }
 
     /// The device, if [`Self::device`] has been computed. Does not block.
@@ -487,7 +521,8 @@ impl Entry {
     #[must_use]
     pub fn needs(&self) -> Bytes {
         let glance = self.glance();
-        glance.fullest_tile.map(|tile| tile.0).or(glance.allocated_in(MemorySpace::HBM)).unwrap_or_default()
+        let told = glance.shortage.and_then(|shortage| shortage.needed);
+        glance.fullest_tile.map(|tile| tile.0).or(told).or(glance.allocated_in(MemorySpace::HBM)).unwrap_or_default()
     }
 
     /// HBM capacity of the device, of an IPU that of a tile; `None` if unknown.
@@ -495,6 +530,9 @@ impl Entry {
     pub fn capacity(&self) -> Option<Bytes> {
         if let Some((_, capacity)) = self.glance().fullest_tile {
             return capacity;
+        }
+        if let Some(shortage) = self.glance().shortage {
+            return shortage.limit();
         }
         self.device().capacity(MemorySpace::HBM).map(|capacity| capacity.bytes)
     }
