@@ -37,9 +37,8 @@ impl Failure {
     }
 
     fn over_by(&self, needed: Option<Bytes>, capacity: Option<Bytes>) -> Option<Bytes> {
-        let difference = |has: Option<Bytes>| {
-            needed.zip(has).filter(|(need, has)| need > has).map(|(need, has)| need - has)
-        };
+        let difference =
+            |has: Option<Bytes>| needed.zip(has).filter(|(need, has)| need > has).map(|(need, has)| need - has);
         if let Some(printed) = self.bytes("exceeded") {
             return Some(printed);
         }

@@ -135,10 +135,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
     let allocated = result.allocated();
     let allocated =
         result.memory.capacity.map_or_else(|| units.short(allocated), |c| units.beside(allocated, Bytes(c)));
-    let mut sentence = format!(
-        "{allocated}{of} allocated, was {}.",
-        units.short(Bytes(result.memory.allocated))
-    );
+    let mut sentence = format!("{allocated}{of} allocated, was {}.", units.short(Bytes(result.memory.allocated)));
     if on == 0 {
         sentence = format!("{allocated}{of} allocated by the compiler. Switch changes on to see what they do.");
     } else if let Some(why) = &result.after.undecided {
