@@ -12,7 +12,7 @@ use super::modules::{
     Told, device_of, dump_entry, glance_member, glance_trace, is_about_another_module, mentions_module, told_by_text,
 };
 use crate::decode::{Context, DECODERS, DecodeError, Family, Reporter, poplar, torch_snapshot, xspace};
-use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, Shortage, SourceInfo, thousands};
+use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, Shortage, SourceInfo, counted};
 use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_run_file};
 
 /// At most this many files without an XLA dump name are examined.
@@ -148,34 +148,29 @@ impl Collection {
             .par_iter()
             .map(|member| progress.check().map(|()| told_by_text(member)))
             .collect::<Result<_, Cancelled>>()?;
-        let mut silent = 0;
+        let mut silent = Vec::new();
         for (member, told) in unnamed.into_iter().zip(told) {
             progress.check()?;
             match told {
                 None => collection.add_unnamed(member, &texts, progress)?,
                 // Neither a program nor the message of one: results and notes beside profiles are common.
-                Some(Told::Nothing) => silent += 1,
+                Some(Told::Nothing) => silent.push(member),
                 Some(Told::Message(glance)) => {
                     let entry = Entry::of_file(member, Vec::new());
                     collection.entries.push(Entry { glance: OnceLock::from(glance), ..entry });
                 }
             }
         }
-        let left_out = match silent {
-            0 => None,
-            1 => Some("1 text without an out-of-memory message is left out".to_owned()),
-            _ => Some(format!("{} texts without an out-of-memory message are left out", thousands(silent))),
-        };
         collection.drop_copies();
+        collection.add_silent(silent);
         if collection.entries.is_empty() {
             let what = collection.unread.first().and_then(|source| source.error.clone()).unwrap_or_default();
-            return Err(DecodeError::NotAProfile(match left_out {
-                _ if !what.is_empty() => format!("none of its profiles could be read: {what}"),
-                None => "it contains no profile".to_owned(),
-                Some(left_out) => format!("it contains no profile; {left_out}"),
+            return Err(DecodeError::NotAProfile(if what.is_empty() {
+                "it contains no profile".to_owned()
+            } else {
+                format!("none of its profiles could be read: {what}")
             }));
         }
-        collection.notes.extend(left_out);
         Ok(collection)
     }
 
@@ -212,6 +207,17 @@ impl Collection {
             }),
         }
         Ok(())
+    }
+
+    /// Texts without a message are no programs: beside profiles they are only counted.
+    fn add_silent(&mut self, silent: Vec<Member>) {
+        if self.entries.is_empty() {
+            self.entries.extend(silent.into_iter().map(|member| Entry::of_file(member, Vec::new())));
+        } else if !silent.is_empty() {
+            let files = counted(silent.len() as u64, "text file");
+            let (have, are) = if silent.len() == 1 { ("has", "is") } else { ("have", "are") };
+            self.notes.push(format!("{files} {have} no out-of-memory message and {are} left out"));
+        }
     }
 
     fn add_trace(&mut self, member: &Member, mut profile: Profile, reporter: Reporter) {

@@ -93,7 +93,11 @@ impl State<'_> {
             if let Some(result) = follows {
                 results_follow = true;
                 self.divide(result, dimension, &mut known);
-                lodgers.extend(self.memory.all_lodgers(result));
+                // What a loop collects into the argument's next value is divided as that is.
+                lodgers.extend(match self.collects(row) {
+                    true => self.memory.lodgers_unlike(result),
+                    false => self.memory.all_lodgers(result),
+                });
             }
         }
         // What lives in a result's memory before the result may be divided with it, or stay whole.

@@ -252,11 +252,20 @@ impl Memory {
         self.lodgers_until(result, u32::MAX)
     }
 
+    /// As [`Self::all_lodgers`], without arrays of the result's own shape: what a loop collects into the result.
+    pub(super) fn lodgers_unlike(&self, result: usize) -> Vec<(u64, u32, u32)> {
+        self.lodgers_where(result, u32::MAX, |lodger| !lodger.is_like_result)
+    }
+
     fn lodgers_until(&self, result: usize, last: u32) -> Vec<(u64, u32, u32)> {
+        self.lodgers_where(result, last, |_| true)
+    }
+
+    fn lodgers_where(&self, result: usize, last: u32, is_meant: impl Fn(&Lodger) -> bool) -> Vec<(u64, u32, u32)> {
         let has_heap = !self.points.is_empty();
         let time = |point: u32| if has_heap { 2 * self.points.partition_point(|&p| p < point) as u32 } else { point };
         let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);
-        let conflicts = own.iter().filter(|lodger| lodger.first < last);
+        let conflicts = own.iter().filter(|lodger| lodger.first < last && is_meant(lodger));
         conflicts.map(|lodger| (lodger.size, time(lodger.first), time(lodger.last.min(last)))).collect()
     }
 
@@ -387,6 +396,8 @@ struct Lodger {
     /// First and last program point.
     first: u32,
     last: u32,
+    /// Whether it has the size and shape of the result.
+    is_like_result: bool,
 }
 
 /// Share of a result's bytes below which what lies in its memory does not matter.
@@ -416,7 +427,8 @@ fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Vec
     let found = program.assigned_to(allocation).iter().filter_map(|assigned| {
         let (size, first, last) = lodges(assigned.buffer)?;
         let start = assigned.offset;
-        Some(Lodger { size, place: (start, start.saturating_add(size)), first, last })
+        let is_like_result = is_alike(program, assigned.buffer, base.buffer);
+        Some(Lodger { size, place: (start, start.saturating_add(size)), first, last, is_like_result })
     });
     merged(found.collect())
 }
@@ -434,6 +446,7 @@ fn merged(mut lodgers: Vec<Lodger>) -> Vec<Lodger> {
                 group.place = (group.place.0.min(own.place.0), group.place.1.max(own.place.1));
                 group.size = group.place.1 - group.place.0;
                 group.last = group.last.max(own.last);
+                group.is_like_result &= own.is_like_result;
             }
             None => groups.push(own),
         }

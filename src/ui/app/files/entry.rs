@@ -132,12 +132,8 @@ impl OpenFile {
     /// allocation that failed in a snapshot.
     #[must_use]
     pub fn shortage(&self) -> Option<Shortage> {
-        let (profile, analysis) = (&self.document.profile, &self.document.analysis);
-        if analysis.tiles.is_some() || !profile.programs.iter().all(|program| program.is_listing) {
-            return None;
-        }
-        let device = analysis.caching.iter().any(|device| device.failure().is_some());
-        analysis.shortage.map(|worst| worst.1).or_else(|| device.then(Shortage::default))
+        let told = || self.document.analysis.shortage.map(|worst| worst.1).unwrap_or_default();
+        self.document.has_failed().then(told)
     }
 
     fn standing(&self) -> Option<Standing> {
