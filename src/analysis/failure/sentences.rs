@@ -1,6 +1,6 @@
 //! A failure in words: its title, and a sentence for each thing that its message tells.
 
-use super::{Cause, cached, largest_hole, memory};
+use super::{Cause, cached, memory};
 use crate::model::{Bytes, Failure, FailureKind, Speaker, UnitSystem, thousands};
 
 /// What ran out, on one line.
@@ -46,15 +46,16 @@ pub fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
         } else {
             String::new()
         };
+        let used = UnitSystem::Binary.beside(used, capacity);
         let capacity = UnitSystem::Binary.capacity(capacity);
-        out.push(format!("{who} {} of {capacity} {memory}{over}", short(used)));
+        out.push(format!("{who} {used} of {capacity} {memory}{over}"));
     }
     if let (Some(tc), Some(sc), Some(capacity)) = (size("tensorcore"), size("sparsecore"), size("capacity")) {
         out.push(format!(
             "TensorCore needs {} and SparseCore {}, together {} of {} HBM",
             short(tc),
             short(sc),
-            short(tc + sc),
+            UnitSystem::Binary.beside(tc + sc, capacity),
             UnitSystem::Binary.capacity(capacity)
         ));
     }
@@ -68,7 +69,7 @@ pub fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
             None => format!("{} of {memory} were requested{op}", short(requested)),
         });
     }
-    if let Some(largest) = largest_hole(failure) {
+    if let Some(largest) = failure.largest_hole() {
         out.push(format!("The largest free block is {}", short(largest)));
     }
     match cause {
