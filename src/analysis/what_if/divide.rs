@@ -94,9 +94,10 @@ impl State<'_> {
                 results_follow = true;
                 self.divide(result, dimension, &mut known);
                 // What a loop collects into the argument's next value is divided as that is.
-                lodgers.extend(match self.collects(row) {
-                    true => self.memory.lodgers_unlike(result),
-                    false => self.memory.all_lodgers(result),
+                lodgers.extend(if self.collects(row) {
+                    self.memory.lodgers_unlike(result)
+                } else {
+                    self.memory.all_lodgers(result)
                 });
             }
         }

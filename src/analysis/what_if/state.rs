@@ -177,9 +177,10 @@ impl<'a> State<'a> {
         let more = names.len().saturating_sub(MOST_NAMES);
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
         let verb = if names.len() == 1 { "is" } else { "are" };
-        self.decline(match listed.is_empty() {
-            true => what.to_owned(),
-            false => format!("{what}; there {verb} {}{rest}", listed.join(", ")),
+        self.decline(if listed.is_empty() {
+            what.to_owned()
+        } else {
+            format!("{what}; there {verb} {}{rest}", listed.join(", "))
         });
     }
 
