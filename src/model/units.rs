@@ -20,14 +20,28 @@ pub enum UnitSystem {
 }
 
 impl UnitSystem {
-    const BINARY: [(u64, &'static str); 5] =
-        [(1, "B"), (1 << 10, "KiB"), (1 << 20, "MiB"), (1 << 30, "GiB"), (1 << 40, "TiB")];
-    const DECIMAL: [(u64, &'static str); 5] =
-        [(1, "B"), (1_000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB"), (1_000_000_000_000, "TB")];
+    const BINARY: [(u64, &'static str); 7] = [
+        (1, "B"),
+        (1 << 10, "KiB"),
+        (1 << 20, "MiB"),
+        (1 << 30, "GiB"),
+        (1 << 40, "TiB"),
+        (1 << 50, "PiB"),
+        (1 << 60, "EiB"),
+    ];
+    const DECIMAL: [(u64, &'static str); 7] = [
+        (1, "B"),
+        (1_000, "kB"),
+        (1_000_000, "MB"),
+        (1_000_000_000, "GB"),
+        (1_000_000_000_000, "TB"),
+        (1_000_000_000_000_000, "PB"),
+        (1_000_000_000_000_000_000, "EB"),
+    ];
 
     /// (bytes, name) of the system's units, ascending.
     #[must_use]
-    pub const fn units(self) -> &'static [(u64, &'static str); 5] {
+    pub const fn units(self) -> &'static [(u64, &'static str); 7] {
         match self {
             Self::Binary => &Self::BINARY,
             Self::Decimal => &Self::DECIMAL,
@@ -300,6 +314,7 @@ mod tests {
         assert_eq!(short(282.2 * f64::from(1 << 20)), "282 MiB");
         assert_eq!(short(410.0), "410 B");
         assert_eq!(short(1024.0 * 1023.9), "1.00 MiB");
+        assert_eq!(short(11_643.0 * f64::from(1 << 30) * 1024.0), "11.4 PiB");
         assert_eq!(UnitSystem::Binary.capacity(Bytes(16_911_433_728)), "15.75 GiB");
         assert_eq!(UnitSystem::Binary.capacity(Bytes(1 << 34)), "16 GiB");
     }
