@@ -221,8 +221,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
             found.most.1
         ),
     };
-    let room = ui.available_width();
-    cut_label(ui, &sentence, Weight::Regular.at(size::LEAD), theme.text2, room);
+    ui.add(egui::Label::new(text(sentence, size::LEAD, Weight::Regular, theme.text2)).wrap());
     ui.add_space(6.0);
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 16.0), Sense::hover());
     let useful = rect.width() * (1.0 - (waste.0 as f64 / whole.0.max(1) as f64).clamp(0.0, 1.0)) as f32;
