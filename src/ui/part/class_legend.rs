@@ -30,7 +30,7 @@ pub fn legends(ui: &mut Ui, theme: &Theme, bytes_of: &dyn Fn(Class) -> u64) {
 /// else, the largest ones and how many more there are, which a tooltip names.
 pub fn fitting(ui: &mut Ui, theme: &Theme, entries: &[(&str, Slot, u64)], after: f32) {
     const GAP: f32 = 6.0;
-    let gap = GAP + ui.spacing().item_spacing.x * 2.0;
+    let gap = GAP + ui.spacing().item_spacing.x;
     let of = |entry: usize| width(ui, entries[entry].0) + 16.0 + gap;
     let all: f32 = (0..entries.len()).map(of).sum();
     let mut room = ui.available_width() - after;

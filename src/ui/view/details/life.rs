@@ -62,9 +62,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         if let Some(words) = Residency::of(&data.map, buffer).and_then(|spans| spans.difference(unit)) {
             fact(ui, theme, "Memory", &words);
         }
-        let words = format!("{alive} of {} {unit}s", data.map.steps());
+        let at_peak = if (start..=end).contains(&space.peak_point()) { ", at peak" } else { "" };
+        let words = format!("{alive} of {} {unit}s{at_peak}", data.map.steps());
         links::fact(ui, context, "Live for", &words, To::Life(start, end));
-        fact(ui, theme, "At the peak", if (start..=end).contains(&space.peak_point()) { "live" } else { "not live" });
         let region = &data.map.regions[place.region as usize];
         let allocation = &program.allocations[region.allocation.index()];
         let values = [

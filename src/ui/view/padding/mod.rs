@@ -106,8 +106,9 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let found = Arc::clone(&state.found);
         // A scalar has no tiles to draw.
         let is_scalar = found.groups.get(state.chosen).is_some_and(|group| group.node.dimensions.is_empty());
-        let most = if is_scalar { SCALAR } else { (body.height() - least - 12.0).min(430.0).max(body.height() * 0.5) };
-        let card_height = most.min(body.height() * 0.6);
+        let most = if is_scalar { SCALAR } else { (body.height() - least - 12.0).min(430.0).max(body.height() * 0.68) };
+        // In a low window the card has room for one alternative at least.
+        let card_height = most.min(body.height() * if body.height() < 420.0 { 0.68 } else { 0.6 });
         if let (Some(data), Some(group), Some(of)) = (context.data(), found.groups.get(state.chosen), state.of) {
             let rect = Rect::from_min_size(body.min, Vec2::new(body.width(), card_height));
             let key = (of, state.chosen);

@@ -17,6 +17,9 @@ use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size};
 use crate::ui::work::WhatIfResult;
 
+/// Height of the field for an own change, with its title.
+const FIELD: f32 = 66.0;
+
 /// Text fields of the list, and the effects of single changes.
 #[derive(Default)]
 pub struct State {
@@ -35,6 +38,19 @@ pub fn show(
     result: Option<&WhatIfResult>,
 ) {
     let theme = context.theme;
+    let whole = ui.available_rect_before_wrap();
+    // The field stands below the list: one that scrolled into view when it is clicked would move the rows away.
+    let below = state.error.as_ref().map_or(FIELD, |_| FIELD + 36.0);
+    let (rows, foot) = whole.split_top_bottom_at_y((whole.bottom() - below).max(whole.top()));
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(foot).id_salt("own change"));
+    child.set_clip_rect(foot.intersect(ui.clip_rect()));
+    hairline(&child, Rect::from_min_size(foot.min, Vec2::new(foot.width(), 1.0)), theme.line2);
+    Frame::new().inner_margin(Margin { left: 20, right: 16, top: 8, bottom: 8 }).show(&mut child, |ui| {
+        field(ui, context, state);
+    });
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rows).id_salt("rows"));
+    child.set_clip_rect(rows.intersect(ui.clip_rect()));
+    let ui = &mut child;
     keys::scrolled_by_keys(egui::ScrollArea::vertical().id_salt("changes").auto_shrink([false, false]), ui, |ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 8 }).show(ui, |ui| {
@@ -231,13 +247,8 @@ fn foot(ui: &mut Ui, theme: &Theme, (figures, results): (Option<&Figures>, Chang
     }
 }
 
-fn own(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    state: &mut State,
-    advice: Option<&Advice>,
-    result: Option<&WhatIfResult>,
-) {
+/// The field for an own change, and why it is none.
+fn field(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let theme = context.theme;
     ui.label(text("Your own change", size::SMALL, Weight::Medium, theme.text2));
     ui.add_space(4.0);
@@ -272,6 +283,17 @@ fn own(
         ui.add_space(3.0);
         ui.add(egui::Label::new(text(error, size::SMALL, Weight::Regular, theme.warn)).wrap());
     }
+}
+
+/// The own changes, each with its switch and what it does alone.
+fn own(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut State,
+    advice: Option<&Advice>,
+    result: Option<&WhatIfResult>,
+) {
+    let theme = context.theme;
     let mut gone = None;
     let micro = micro_batches(advice, context.shared.program);
     let is_switch = |only: &Edit, edit: &Edit| match (only, edit) {
