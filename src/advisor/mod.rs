@@ -28,6 +28,7 @@ pub mod remedies;
 mod replicated;
 mod residents;
 mod scoped_vmem;
+mod search;
 #[cfg(test)]
 mod sketch;
 mod state_in_place;

@@ -2,11 +2,10 @@
 
 use std::cmp::Reverse;
 
-use rayon::prelude::*;
-
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::ProgramContext;
+use super::search::{Rank, Search, subsets};
 use crate::analysis::names::pattern::matches;
 use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, Prediction, SCAN, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
@@ -71,21 +70,25 @@ pub fn plan(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
         return None;
     }
     let own = findings.iter().filter(|f| f.program == Some(case.row) && !f.edits().is_empty() && f.weight() > 0);
-    let candidates: Vec<&Finding> = own.filter(|f| !f.edits().iter().any(|e| matches!(e, Edit::Drop(_)))).collect();
+    let candidates = own.filter(|f| !f.edits().iter().any(|e| matches!(e, Edit::Drop(_)))).collect();
+    let search = Search::new(case, candidates);
     let mut nearest: Option<Plan> = None;
     let mut before = 0;
     for level in [ChangesResults::No, ChangesResults::Maybe, ChangesResults::Yes] {
-        let allowed: Vec<&Finding> =
-            candidates.iter().copied().filter(|f| f.changes_results <= level).take(MOST_CANDIDATES).collect();
+        let is_allowed = |row: &usize| search.candidates[*row].changes_results <= level;
+        let allowed: Vec<usize> = (0..search.candidates.len()).filter(is_allowed).take(MOST_CANDIDATES).collect();
         if allowed.len() == before {
             continue;
         }
         before = allowed.len();
-        for size in 1..=MOST_TOGETHER.min(allowed.len()) {
-            let mut sets: Vec<Vec<&Finding>> = Vec::new();
+        let is_long = allowed.len() > MOST_TOGETHER;
+        // Where all changes together are not enough, no few of them are.
+        let most = if is_long && !search.bound(&allowed).0 { 1 } else { MOST_TOGETHER.min(allowed.len()) };
+        for size in 1..=most {
+            let mut sets: Vec<Vec<usize>> = Vec::new();
             subsets(allowed.len(), size, &mut |rows| sets.push(rows.iter().map(|&i| allowed[i]).collect()));
-            let Some((row, _)) = best_of(case, &sets) else { continue };
-            let best = try_out(case, &sets[row], Depth::Verdict);
+            let Some((row, _)) = search.best_of(&sets) else { continue };
+            let best = search.try_out(&sets[row], Depth::Verdict);
             if best.fits {
                 return Some(best.with_steps(case));
             }
@@ -93,9 +96,7 @@ pub fn plan(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
                 nearest = Some(best);
             }
         }
-        if allowed.len() > MOST_TOGETHER
-            && let Some(longer) = lengthen(case, &allowed)
-        {
+        if is_long && let Some(longer) = lengthen(&search, &allowed) {
             if longer.fits {
                 return Some(longer.with_steps(case));
             }
@@ -113,14 +114,14 @@ pub fn plan(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
 }
 
 /// Greedily adds the change that helps most until the program fits or nothing helps.
-fn lengthen<'a>(case: &ProgramContext<'_>, allowed: &[&'a Finding]) -> Option<Plan> {
-    let mut chosen: Vec<&'a Finding> = Vec::new();
-    let mut waiting: Vec<&'a Finding> = allowed.to_vec();
+fn lengthen(search: &Search<'_, '_>, allowed: &[usize]) -> Option<Plan> {
+    let mut chosen: Vec<usize> = Vec::new();
+    let mut waiting: Vec<usize> = allowed.to_vec();
     let mut best: Option<Plan> = None;
     while !waiting.is_empty() {
-        let with = |finding: &&'a Finding| chosen.iter().chain([finding]).copied().collect();
-        let sets: Vec<Vec<&Finding>> = waiting.iter().map(with).collect();
-        let (row, plan) = best_of(case, &sets)?;
+        let with = |&row: &usize| chosen.iter().copied().chain([row]).collect();
+        let sets: Vec<Vec<usize>> = waiting.iter().map(with).collect();
+        let (row, plan) = search.best_of(&sets)?;
         let helps = best.as_ref().is_none_or(|best| plan.allocated < best.allocated);
         if !helps {
             break;
@@ -132,7 +133,7 @@ fn lengthen<'a>(case: &ProgramContext<'_>, allowed: &[&'a Finding]) -> Option<Pl
             break;
         }
     }
-    best.map(|_| try_out(case, &chosen, Depth::Verdict))
+    best.map(|_| search.try_out(&chosen, Depth::Verdict))
 }
 
 /// Last resort after all safe changes: split the batch into the fewest equal parts that fit.
@@ -157,9 +158,6 @@ fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan) -> Option<Plan> {
     micro().or_else(|| parts.iter().find_map(|&parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes)))
 }
 
-/// How good a set of changes is: whether the program fits, whether results stay the same, allocated bytes.
-type Rank = (bool, Reverse<ChangesResults>, Reverse<Bytes>);
-
 impl Plan {
     /// [`Self::summary`] with the changes as the window calls them.
     #[must_use]
@@ -168,63 +166,14 @@ impl Plan {
         self.edits.iter().fold(self.summary.clone(), |words, edit| words.replace(&format!("`{edit}`"), &called(edit)))
     }
 
-    fn rank(&self) -> Rank {
+    /// How good it is.
+    pub(super) fn rank(&self) -> Rank {
         (self.fits, Reverse(self.changes_results), Reverse(self.allocated))
     }
 }
 
-/// The best a set of changes can be, by the bytes that are live at once, which takes no packing.
-fn bound(case: &ProgramContext<'_>, chosen: &[&Finding]) -> Rank {
-    let (edits, changes) = together(chosen);
-    let least = case.memory.least(case.program, &edits);
-    (case.memory.capacity.is_some_and(|capacity| least.0 <= capacity), Reverse(changes), Reverse(least))
-}
-
-/// The best of some sets by estimate, the first of equal ones. Those are packed that may be the best, the most promising
-/// first.
-fn best_of(case: &ProgramContext<'_>, sets: &[Vec<&Finding>]) -> Option<(usize, Plan)> {
-    let bounds: Vec<Rank> = sets.par_iter().map(|chosen| bound(case, chosen)).collect();
-    let mut order: Vec<usize> = (0..sets.len()).collect();
-    order.sort_by_key(|&row| (Reverse(bounds[row]), row));
-    let mut best: Option<(usize, Plan)> = None;
-    for rows in order.chunks(rayon::current_num_threads().max(1)) {
-        let is_open = |row: usize| best.as_ref().is_none_or(|best| (bounds[row], best.0) > (best.1.rank(), row));
-        let open: Vec<usize> = rows.iter().copied().filter(|&row| is_open(row)).collect();
-        let try_set = |&row: &usize| (row, try_out(case, &sets[row], Depth::Estimate));
-        let tried: Vec<(usize, Plan)> = open.par_iter().map(try_set).collect();
-        best = best.into_iter().chain(tried).max_by_key(|(row, plan)| (plan.rank(), Reverse(*row)));
-    }
-    best
-}
-
-/// Calls `each` with every subset of `size` rows out of `count`, in lexicographic order.
-fn subsets(count: usize, size: usize, each: &mut dyn FnMut(&[usize])) {
-    let mut rows: Vec<usize> = (0..size).collect();
-    if size > count {
-        return;
-    }
-    loop {
-        each(&rows);
-        let Some(at) = (0..size).rev().find(|&i| rows[i] < count - size + i) else { return };
-        rows[at] += 1;
-        for i in at + 1..size {
-            rows[i] = rows[i - 1] + 1;
-        }
-    }
-}
-
-/// The changes of some findings, and whether results may change with them.
-fn together(chosen: &[&Finding]) -> (Vec<Edit>, ChangesResults) {
-    let edits = chosen.iter().flat_map(|f| f.edits().iter().cloned()).collect();
-    (edits, chosen.iter().map(|f| f.changes_results).max().unwrap_or_default())
-}
-
-fn try_out(case: &ProgramContext<'_>, chosen: &[&Finding], depth: Depth) -> Plan {
-    let (edits, changes) = together(chosen);
-    evaluated(case, edits, chosen.iter().map(|f| f.rule).collect(), changes, depth)
-}
-
-fn evaluated(
+/// What some changes of some rules come to.
+pub(super) fn evaluated(
     case: &ProgramContext<'_>,
     edits: Vec<Edit>,
     rules: Vec<&'static str>,
@@ -402,13 +351,5 @@ mod tests {
         let list = |words: &[&str]| in_a_row(words.iter().map(|&word| word.to_owned()).collect());
         assert_eq!((list(&[]), list(&["a"])), (String::new(), "a".to_owned()));
         assert_eq!((list(&["a", "b"]), list(&["a", "b", "c"])), ("a and b".to_owned(), "a, b and c".to_owned()));
-    }
-
-    #[test]
-    fn every_subset_comes_once() {
-        let mut seen = Vec::new();
-        subsets(4, 2, &mut |rows| seen.push(rows.to_vec()));
-        assert_eq!(seen, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]);
-        subsets(1, 2, &mut |_| panic!("there is none"));
     }
 }

@@ -65,7 +65,10 @@ impl UnitSystem {
     /// Number with three significant digits, and unit: (`"25.9"`, `"GiB"`).
     #[must_use]
     pub fn split(self, bytes: Bytes) -> (String, &'static str) {
-        let (size, name) = self.unit_for(bytes);
+        // From 1,000 of a unit on, a number would have four digits. Bytes are exact, and stay until there are 1,024.
+        let is_long = |pair: &&[(u64, &str)]| pair[0].0 > 1 && bytes.0 as f64 >= pair[0].0 as f64 * 999.5;
+        let (size, name) =
+            self.units().windows(2).rev().find(is_long).map_or_else(|| self.unit_for(bytes), |pair| pair[1]);
         (three_digits(bytes.0 as f64 / size as f64, size == 1), name)
     }
 
@@ -143,10 +146,10 @@ impl UnitSystem {
     }
 }
 
-/// Three significant digits with trailing zeros (`1.03`, `33.5`, `282`); no decimals if `whole`.
+/// Three significant digits with trailing zeros (`0.981`, `1.03`, `33.5`, `282`); no decimals if `whole`.
 fn three_digits(value: f64, whole: bool) -> String {
     if whole {
-        return format!("{value:.0}");
+        return thousands(value as u64);
     }
     if value >= 999.5 {
         thousands(value.round() as u64)
@@ -154,8 +157,10 @@ fn three_digits(value: f64, whole: bool) -> String {
         format!("{value:.0}")
     } else if value >= 9.995 {
         format!("{value:.1}")
-    } else {
+    } else if value >= 0.9995 {
         format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
     }
 }
 
@@ -199,6 +204,8 @@ pub fn percent(part: u64, whole: u64) -> String {
         "under 0.01\u{2009}%".to_owned()
     } else if share < 0.1 {
         format!("{share:.2}\u{2009}%")
+    } else if share >= 1000.0 {
+        format!("{}\u{2009}%", thousands(share.round() as u64))
     } else {
         format!("{share:.1}\u{2009}%")
     }
@@ -315,6 +322,9 @@ mod tests {
         assert_eq!(short(410.0), "410 B");
         assert_eq!(short(1024.0 * 1023.9), "1.00 MiB");
         assert_eq!(short(11_643.0 * f64::from(1 << 30) * 1024.0), "11.4 PiB");
+        assert_eq!(short(1005.0 * f64::from(1 << 20)), "0.981 GiB");
+        assert_eq!(short(999.4 * f64::from(1 << 20)), "999 MiB");
+        assert_eq!(short(1005.0), "1,005 B");
         assert_eq!(UnitSystem::Binary.capacity(Bytes(16_911_433_728)), "15.75 GiB");
         assert_eq!(UnitSystem::Binary.capacity(Bytes(1 << 34)), "16 GiB");
     }
@@ -325,6 +335,7 @@ mod tests {
         assert_eq!(percent(1, 1_000_000), "under 0.01\u{2009}%");
         assert_eq!(percent(0, 5), "0\u{2009}%");
         assert_eq!(percent(638, 1000), "63.8\u{2009}%");
+        assert_eq!(percent(167, 1), "16,700\u{2009}%");
         assert_eq!(UnitSystem::Binary.signed(-(1 << 30)), "\u{2212}1.00 GiB");
         assert_eq!(UnitSystem::in_unit(Bytes(16896 << 20), 1 << 20), "16,896.0");
     }

@@ -10,11 +10,14 @@ use rayon::prelude::*;
 use super::file::{join_poplar_files, open_input, open_with};
 use super::modules::{device_of, dump_entry, glance_member, glance_trace, is_about_another_module, mentions_module};
 use crate::decode::{Context, DECODERS, DecodeError, Family, Reporter, poplar, torch_snapshot, xspace};
-use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo};
+use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo, counted};
 use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_run_file};
 
 /// At most this many files without an XLA dump name are examined.
 const MAX_UNNAMED: usize = 4096;
+
+/// Texts up to this size are searched for a message when a folder is listed; longer ones are logs, and stay in the list.
+const MAX_GLANCED_TEXT: u64 = 1 << 20;
 
 /// A folder, an archive, or a trace with many programs.
 #[derive(Debug, Default)]
@@ -142,11 +145,13 @@ impl Collection {
         }
         let is_text = |member: &&Member| is_run_file(member.file_name());
         let texts: Vec<Member> = unnamed.iter().filter(is_text).cloned().collect();
+        let mut silent = Vec::new();
         for member in unnamed {
             progress.check()?;
-            collection.add_unnamed(member, &texts, progress)?;
+            collection.add_unnamed(member, &texts, &mut silent, progress)?;
         }
         collection.drop_copies();
+        collection.add_silent(silent);
         if collection.entries.is_empty() {
             let what = collection.unread.first().and_then(|source| source.error.clone()).unwrap_or_default();
             return Err(DecodeError::NotAProfile(if what.is_empty() {
@@ -159,8 +164,14 @@ impl Collection {
     }
 
     /// Adds a file without an XLA dump name if its contents are in a known format. One of `texts` in the same folder may
-    /// be about a snapshot, which is known once both are decoded.
-    fn add_unnamed(&mut self, member: Member, texts: &[Member], progress: &Progress) -> Result<(), DecodeError> {
+    /// be about a snapshot, which is known once both are decoded. A text without a message goes to `silent`.
+    fn add_unnamed(
+        &mut self,
+        member: Member,
+        texts: &[Member],
+        silent: &mut Vec<Member>,
+        progress: &Progress,
+    ) -> Result<(), DecodeError> {
         // Unrelated files are common beside profiles and are skipped silently.
         let Ok(input) = member.open() else { return Ok(()) };
         if ArchiveKind::of(&input).is_some() {
@@ -170,6 +181,17 @@ impl Collection {
         let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(&input)) else {
             return Ok(());
         };
+        if decoder.is_fallback() && member.bytes <= MAX_GLANCED_TEXT {
+            let reporter = Reporter::default();
+            match decoder.decode(&input, Context { progress, reporter: &reporter }) {
+                Ok(profile) if profile.failures.is_empty() => {
+                    silent.push(member);
+                    return Ok(());
+                }
+                Err(error) if error.is_cancelled() => return Err(error),
+                Ok(_) | Err(_) => {}
+            }
+        }
         if decoder.format() != xspace::FORMAT {
             let is_beside = |text: &&Member| text.folder() == member.folder();
             let has_texts = decoder.format() == torch_snapshot::FORMAT;
@@ -191,6 +213,17 @@ impl Collection {
             }),
         }
         Ok(())
+    }
+
+    /// Texts without a message are no programs: beside profiles they are only counted.
+    fn add_silent(&mut self, silent: Vec<Member>) {
+        if self.entries.is_empty() {
+            self.entries.extend(silent.into_iter().map(|member| Entry::of_file(member, Vec::new())));
+        } else if !silent.is_empty() {
+            let files = counted(silent.len() as u64, "text file");
+            let (have, are) = if silent.len() == 1 { ("has", "is") } else { ("have", "are") };
+            self.notes.push(format!("{files} {have} no out-of-memory message and {are} left out"));
+        }
     }
 
     fn add_trace(&mut self, member: &Member, mut profile: Profile, reporter: Reporter) {

@@ -182,6 +182,22 @@ fn a_message_about_another_module_is_not_put_to_the_only_one_there_is() {
 }
 
 #[test]
+fn texts_without_a_message_are_no_programs() {
+    let folder = Folder::new("silent-texts");
+    let dump = common::sample_program("/v5e_mlp_f32/");
+    folder.file(dump.file_name().and_then(|name| name.to_str()).expect("a name"), &fs::read(&dump).expect("a sample"));
+    folder.file("README.md", b"How these dumps were made.\n");
+    folder.file("settings.json", br#"{"batch": 8, "hosts": ["a", "b"]}"#);
+    folder.file("worker.txt", b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n");
+    let session = open(&folder.0).expect("a list");
+    assert_eq!(session.entries.len(), 2, "{:?}", lines(&session));
+    assert_eq!(session.notes, ["2 text files have no out-of-memory message and are left out"]);
+    let only = Folder::new("only-texts");
+    only.file("README.md", b"Nothing here.\n");
+    assert_eq!(open(&only.0).expect("a list").entries.len(), 1, "where there is nothing else, it is shown");
+}
+
+#[test]
 fn five_hundred_modules_list_within_a_second() {
     let (fits, _) = two_dumps();
     let folder = Folder::new("many");

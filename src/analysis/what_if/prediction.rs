@@ -9,7 +9,7 @@ use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Place
 use crate::model::{BufferId, Bytes, Program, UnitSystem, thousands};
 
 /// How much of a [`Prediction`] is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Depth {
     /// The peak, and whether it fits judging by packing in program order and live bytes alone; for searches.
     Estimate,

@@ -126,6 +126,17 @@ impl Document {
         self.analysis.scene(&self.profile, program, color)
     }
 
+    /// Whether memory ran out, and that is all there is: an out-of-memory message means so even if the capacity is
+    /// unknown.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        let profile = &self.profile;
+        let has_failed = profile.failures.iter().any(|failure| failure.is_error)
+            || self.analysis.caching.iter().any(|device| device.failure().is_some());
+        let is_alone = self.analysis.tiles.is_none() && profile.programs.iter().all(|program| program.is_listing);
+        has_failed && is_alone
+    }
+
     /// The program and memory space that need the most memory, which are shown first.
     #[must_use]
     pub fn main(&self) -> (usize, MemorySpace) {

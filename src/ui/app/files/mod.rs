@@ -562,6 +562,15 @@ impl Files {
         self.entries.iter().filter(is_over).count()
     }
 
+    /// Number of entries of which only a failure is known: an out-of-memory message, without the program that it ended.
+    #[must_use]
+    pub fn failed(&self) -> usize {
+        let has_failed =
+            |entry: &&FileEntry| matches!(&entry.state, FileState::Open(open) if open.document.has_failed());
+        let is_over = |entry: &&FileEntry| entry.excess_and_need().is_some_and(|(excess, _)| excess > Bytes::ZERO);
+        self.entries.iter().filter(has_failed).filter(|entry| !is_over(entry)).count()
+    }
+
     /// Indices of the entries that are decoded.
     #[must_use]
     pub fn decoded(&self) -> usize {

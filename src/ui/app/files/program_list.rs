@@ -151,9 +151,13 @@ impl App {
         let kind = if self.files.groups.is_empty() { "file" } else { "program" };
         let words = match all {
             _ if shown < all => format!("{} of {}", thousands(shown), thousands(all)),
-            _ => match self.files.over() {
-                0 => counted(all, kind),
-                over => format!("{} of {} over", thousands(over as u64), counted(all, kind)),
+            _ => match (self.files.over(), self.files.failed()) {
+                (0, 0) => counted(all, kind),
+                (over, 0) => format!("{} of {} over", thousands(over as u64), counted(all, kind)),
+                (0, failed) => format!("{} of {} failed", thousands(failed as u64), counted(all, kind)),
+                (over, failed) => {
+                    format!("{} of {} over or failed", thousands((over + failed) as u64), counted(all, kind))
+                }
             },
         };
         let y = head.center().y;

@@ -210,10 +210,7 @@ fn open_facts(open: &OpenFile) -> Facts {
         (None, Some(tiles)) => tiles.verdict(),
         (None, None) => Verdict::Unknown,
     };
-    // An out-of-memory message means that memory ran out, even if the capacity is unknown.
-    let has_failed = profile.failures.iter().any(|failure| failure.is_error)
-        || document.analysis.caching.iter().any(|device| device.failure().is_some());
-    let failed = tiles.is_none() && has_failed && profile.programs.iter().all(|program| program.is_listing);
+    let failed = document.has_failed();
     let name = document.program(program).map(|(program, _)| program.name.clone()).unwrap_or_default();
     let more = profile.programs.len();
     let ipus = profile.tiles.as_ref().map(|tiles| format!("{} tiles", thousands(tiles.tile_count() as u64)));

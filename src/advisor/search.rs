@@ -1,0 +1,135 @@
+//! The search for the best set of changes: each set is judged once, however often it comes up.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+
+use super::finding::{ChangesResults, Finding};
+use super::plan::Plan;
+use super::program_context::ProgramContext;
+use crate::analysis::what_if::{Depth, Edit};
+use crate::model::Bytes;
+
+/// How good a set of changes is: whether the program fits, whether results stay the same, allocated bytes.
+pub(super) type Rank = (bool, Reverse<ChangesResults>, Reverse<Bytes>);
+
+/// The findings whose changes may be combined, and what is known of sets of them.
+pub(super) struct Search<'a, 'c> {
+    case: &'a ProgramContext<'c>,
+    /// The best findings that have a change.
+    pub candidates: Vec<&'a Finding>,
+    bounds: Mutex<HashMap<Vec<usize>, Rank>>,
+    plans: Mutex<HashMap<(Vec<usize>, Depth), Plan>>,
+}
+
+/// What is remembered under a key, or worked out without holding the lock.
+fn remembered<K: std::hash::Hash + Eq, V: Clone>(known: &Mutex<HashMap<K, V>>, key: K, make: impl FnOnce() -> V) -> V {
+    let lock = || known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(found) = lock().get(&key) {
+        return found.clone();
+    }
+    let made = make();
+    lock().insert(key, made.clone());
+    made
+}
+
+impl<'a, 'c> Search<'a, 'c> {
+    /// A search among some findings.
+    pub fn new(case: &'a ProgramContext<'c>, candidates: Vec<&'a Finding>) -> Self {
+        Self { case, candidates, bounds: Mutex::default(), plans: Mutex::default() }
+    }
+
+    /// The changes of some findings (rows of the candidates), their rules, and whether results may change.
+    fn together(&self, chosen: &[usize]) -> (Vec<Edit>, Vec<&'static str>, ChangesResults) {
+        let findings = || chosen.iter().filter_map(|&row| self.candidates.get(row));
+        let edits = findings().flat_map(|f| f.edits().iter().cloned()).collect();
+        let changes = findings().map(|f| f.changes_results).max().unwrap_or_default();
+        (edits, findings().map(|f| f.rule).collect(), changes)
+    }
+
+    /// The best a set of changes can be, by the bytes that are live at once, which takes no packing.
+    pub fn bound(&self, chosen: &[usize]) -> Rank {
+        let mut key = chosen.to_vec();
+        key.sort_unstable();
+        remembered(&self.bounds, key, || {
+            let (edits, _, changes) = self.together(chosen);
+            let least = self.case.memory.least(self.case.program, &edits);
+            (self.case.memory.capacity.is_some_and(|capacity| least.0 <= capacity), Reverse(changes), Reverse(least))
+        })
+    }
+
+    /// What a set of changes comes to, in this order.
+    pub fn try_out(&self, chosen: &[usize], depth: Depth) -> Plan {
+        remembered(&self.plans, (chosen.to_vec(), depth), || {
+            let (edits, rules, changes) = self.together(chosen);
+            super::plan::evaluated(self.case, edits, rules, changes, depth)
+        })
+    }
+
+    /// What a set of changes comes to by estimate; their order makes no difference.
+    fn estimate(&self, chosen: &[usize]) -> Plan {
+        let mut chosen = chosen.to_vec();
+        chosen.sort_unstable();
+        self.try_out(&chosen, Depth::Estimate)
+    }
+
+    /// The best of some sets by estimate, the first of equal ones. Those are packed that may be the best, the most
+    /// promising first.
+    pub fn best_of(&self, sets: &[Vec<usize>]) -> Option<(usize, Plan)> {
+        let bounds: Vec<Rank> = sets.par_iter().map(|chosen| self.bound(chosen)).collect();
+        let mut order: Vec<usize> = (0..sets.len()).collect();
+        order.sort_by_key(|&row| (Reverse(bounds[row]), row));
+        let mut best: Option<(usize, Plan)> = None;
+        for rows in order.chunks(rayon::current_num_threads().max(1)) {
+            let is_open = |row: usize| best.as_ref().is_none_or(|best| (bounds[row], best.0) > (best.1.rank(), row));
+            let open: Vec<usize> = rows.iter().copied().filter(|&row| is_open(row)).collect();
+            let tried: Vec<(usize, Plan)> = open.par_iter().map(|&row| (row, self.estimate(&sets[row]))).collect();
+            best = best.into_iter().chain(tried).max_by_key(|(row, plan)| (plan.rank(), Reverse(*row)));
+        }
+        best
+    }
+}
+
+/// Calls `each` with every subset of `size` rows out of `count`, in lexicographic order.
+pub(super) fn subsets(count: usize, size: usize, each: &mut dyn FnMut(&[usize])) {
+    let mut rows: Vec<usize> = (0..size).collect();
+    if size > count {
+        return;
+    }
+    loop {
+        each(&rows);
+        let Some(at) = (0..size).rev().find(|&i| rows[i] < count - size + i) else { return };
+        rows[at] += 1;
+        for i in at + 1..size {
+            rows[i] = rows[i - 1] + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_subset_comes_once() {
+        let mut seen = Vec::new();
+        subsets(4, 2, &mut |rows| seen.push(rows.to_vec()));
+        assert_eq!(seen, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]);
+        subsets(1, 2, &mut |_| panic!("there is none"));
+    }
+
+    #[test]
+    fn what_is_remembered_is_made_once() {
+        let known = Mutex::default();
+        let made = std::cell::Cell::new(0);
+        let ask = || {
+            remembered(&known, "key", || {
+                made.set(made.get() + 1);
+                7
+            })
+        };
+        assert_eq!((ask(), ask(), made.get()), (7, 7, 1));
+    }
+}
