@@ -42,48 +42,51 @@ pub fn show(
     // The field stands below the list: one that scrolled into view when it is clicked would move the rows away.
     let below = state.error.as_ref().map_or(FIELD, |_| FIELD + 36.0);
     let (rows, foot) = whole.split_top_bottom_at_y((whole.bottom() - below).max(whole.top()));
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rows).id_salt("rows"));
+    child.set_clip_rect(rows.intersect(ui.clip_rect()));
+    keys::scrolled_by_keys(
+        egui::ScrollArea::vertical().id_salt("changes").auto_shrink([false, false]),
+        &mut child,
+        |ui| {
+            ui.spacing_mut().item_spacing.y = 0.0;
+            Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 8 }).show(ui, |ui| {
+                ui.horizontal(|ui| {
+                    ui.label(text("Changes", size::LEAD, Weight::SemiBold, theme.text));
+                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                        ui.label(text("alone, at the peak", size::SMALL, Weight::Regular, theme.text3));
+                    });
+                });
+            });
+            let program = context.shared.program;
+            let mut any = false;
+            for finding in advice.map_or(&[][..], |a| &a.findings) {
+                if finding.program == Some(program) && !finding.edits().is_empty() && finding.weight() > 0 {
+                    any = true;
+                    row(ui, context, &mut state.alone, finding, result);
+                }
+            }
+            if let Some(edit) = micro_batches(advice, program) {
+                any = true;
+                let shown = Shown::new(std::slice::from_ref(&edit), ChangesResults::No, MICRO);
+                change_row(ui, context, &mut state.alone, shown, result);
+            }
+            if advice.is_some() && !any {
+                Frame::new().inner_margin(Margin::symmetric(20, 8)).show(ui, |ui| {
+                    let words = "The advisor found no changes. Write your own below.";
+                    ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
+                });
+            }
+            Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 16 }).show(ui, |ui| {
+                own(ui, context, state, advice, result);
+                buttons(ui, context, state, advice, result);
+            });
+        },
+    );
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(foot).id_salt("own change"));
     child.set_clip_rect(foot.intersect(ui.clip_rect()));
     hairline(&child, Rect::from_min_size(foot.min, Vec2::new(foot.width(), 1.0)), theme.line2);
     Frame::new().inner_margin(Margin { left: 20, right: 16, top: 8, bottom: 8 }).show(&mut child, |ui| {
         field(ui, context, state);
-    });
-    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rows).id_salt("rows"));
-    child.set_clip_rect(rows.intersect(ui.clip_rect()));
-    let ui = &mut child;
-    keys::scrolled_by_keys(egui::ScrollArea::vertical().id_salt("changes").auto_shrink([false, false]), ui, |ui| {
-        ui.spacing_mut().item_spacing.y = 0.0;
-        Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 8 }).show(ui, |ui| {
-            ui.horizontal(|ui| {
-                ui.label(text("Changes", size::LEAD, Weight::SemiBold, theme.text));
-                ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                    ui.label(text("alone, at the peak", size::SMALL, Weight::Regular, theme.text3));
-                });
-            });
-        });
-        let program = context.shared.program;
-        let mut any = false;
-        for finding in advice.map_or(&[][..], |a| &a.findings) {
-            if finding.program == Some(program) && !finding.edits().is_empty() && finding.weight() > 0 {
-                any = true;
-                row(ui, context, &mut state.alone, finding, result);
-            }
-        }
-        if let Some(edit) = micro_batches(advice, program) {
-            any = true;
-            let shown = Shown::new(std::slice::from_ref(&edit), ChangesResults::No, MICRO);
-            change_row(ui, context, &mut state.alone, shown, result);
-        }
-        if advice.is_some() && !any {
-            Frame::new().inner_margin(Margin::symmetric(20, 8)).show(ui, |ui| {
-                let words = "The advisor found no changes. Write your own below.";
-                ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
-            });
-        }
-        Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 16 }).show(ui, |ui| {
-            own(ui, context, state, advice, result);
-            buttons(ui, context, state, advice, result);
-        });
     });
 }
 
