@@ -140,24 +140,21 @@ fn wrong_in(harness: &Harness<'_, App>) -> Vec<(&'static str, String)> {
 fn controls_over_each_other(harness: &Harness<'_, App>, screen: Rect) -> Vec<(&'static str, String)> {
     let roles = [Role::Button, Role::Switch, Role::Tab, Role::TextInput, Role::ComboBox, Role::SpinButton, Role::Link];
     // A control is seen where something of it is painted.
-    let shapes: Vec<(Rect, Rect)> = harness
+    let shapes: Vec<Rect> = harness
         .output()
         .shapes
         .iter()
-        .map(|clipped| (clipped.shape.visual_bounding_rect().intersect(clipped.clip_rect).intersect(screen), clipped))
-        .filter(|(seen, _)| seen.is_positive())
-        .map(|(seen, clipped)| (seen, clipped.clip_rect))
+        .map(|clipped| clipped.shape.visual_bounding_rect().intersect(clipped.clip_rect).intersect(screen))
+        .filter(Rect::is_positive)
         .collect();
     let controls: Vec<(String, Rect)> = harness
         .get_all(egui_kittest::kittest::by())
         .filter(|node| roles.contains(&node.accesskit_node().role()))
         .filter_map(|node| Some((node.accesskit_node().label()?, node.rect())))
         .filter_map(|(label, rect)| {
-            let mut inside = shapes.iter().filter(|(shape, _)| rect.expand(2.0).contains_rect(*shape));
-            let (first, clip) = *inside.next()?;
-            // What is painted into another part of the window lies below where this one is scrolled out of view.
-            let own = inside.filter(|shape| shape.1 == clip);
-            Some((label, own.fold(first, |all, shape| all.union(shape.0)).intersect(rect)))
+            let mut inside = shapes.iter().filter(|shape| rect.expand(2.0).contains_rect(**shape));
+            let first = *inside.next()?;
+            Some((label, inside.fold(first, |all, shape| all.union(*shape)).intersect(rect)))
         })
         .collect();
     let mut wrong = Vec::new();

@@ -17,9 +17,6 @@ use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size};
 use crate::ui::work::WhatIfResult;
 
-/// Height of the field for an own change, with its title.
-const FIELD: f32 = 66.0;
-
 /// Text fields of the list, and the effects of single changes.
 #[derive(Default)]
 pub struct State {
@@ -38,55 +35,40 @@ pub fn show(
     result: Option<&WhatIfResult>,
 ) {
     let theme = context.theme;
-    let whole = ui.available_rect_before_wrap();
-    // The field stands below the list: one that scrolled into view when it is clicked would move the rows away.
-    let below = state.error.as_ref().map_or(FIELD, |_| FIELD + 36.0);
-    let (rows, foot) = whole.split_top_bottom_at_y((whole.bottom() - below).max(whole.top()));
-    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rows).id_salt("rows"));
-    child.set_clip_rect(rows.intersect(ui.clip_rect()));
-    keys::scrolled_by_keys(
-        egui::ScrollArea::vertical().id_salt("changes").auto_shrink([false, false]),
-        &mut child,
-        |ui| {
-            ui.spacing_mut().item_spacing.y = 0.0;
-            Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 8 }).show(ui, |ui| {
-                ui.horizontal(|ui| {
-                    ui.label(text("Changes", size::LEAD, Weight::SemiBold, theme.text));
-                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        ui.label(text("alone, at the peak", size::SMALL, Weight::Regular, theme.text3));
-                    });
+    keys::scrolled_by_keys(egui::ScrollArea::vertical().id_salt("changes").auto_shrink([false, false]), ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 0.0;
+        Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 8 }).show(ui, |ui| {
+            ui.horizontal(|ui| {
+                ui.label(text("Changes", size::LEAD, Weight::SemiBold, theme.text));
+                ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                    ui.label(text("alone, at the peak", size::SMALL, Weight::Regular, theme.text3));
                 });
             });
-            let program = context.shared.program;
-            let mut any = false;
-            for finding in advice.map_or(&[][..], |a| &a.findings) {
-                if finding.program == Some(program) && !finding.edits().is_empty() && finding.weight() > 0 {
-                    any = true;
-                    row(ui, context, &mut state.alone, finding, result);
-                }
-            }
-            if let Some(edit) = micro_batches(advice, program) {
+        });
+        let program = context.shared.program;
+        let mut any = false;
+        for finding in advice.map_or(&[][..], |a| &a.findings) {
+            if finding.program == Some(program) && !finding.edits().is_empty() && finding.weight() > 0 {
                 any = true;
-                let shown = Shown::new(std::slice::from_ref(&edit), ChangesResults::No, MICRO);
-                change_row(ui, context, &mut state.alone, shown, result);
+                row(ui, context, &mut state.alone, finding, result);
             }
-            if advice.is_some() && !any {
-                Frame::new().inner_margin(Margin::symmetric(20, 8)).show(ui, |ui| {
-                    let words = "The advisor found no changes. Write your own below.";
-                    ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
-                });
-            }
-            Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 16 }).show(ui, |ui| {
-                own(ui, context, state, advice, result);
-                buttons(ui, context, state, advice, result);
+        }
+        if let Some(edit) = micro_batches(advice, program) {
+            any = true;
+            let shown = Shown::new(std::slice::from_ref(&edit), ChangesResults::No, MICRO);
+            change_row(ui, context, &mut state.alone, shown, result);
+        }
+        if advice.is_some() && !any {
+            Frame::new().inner_margin(Margin::symmetric(20, 8)).show(ui, |ui| {
+                let words = "The advisor found no changes. Write your own below.";
+                ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
             });
-        },
-    );
-    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(foot).id_salt("own change"));
-    child.set_clip_rect(foot.intersect(ui.clip_rect()));
-    hairline(&child, Rect::from_min_size(foot.min, Vec2::new(foot.width(), 1.0)), theme.line2);
-    Frame::new().inner_margin(Margin { left: 20, right: 16, top: 8, bottom: 8 }).show(&mut child, |ui| {
-        field(ui, context, state);
+        }
+        Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 16 }).show(ui, |ui| {
+            field(ui, context, state);
+            own(ui, context, state, advice, result);
+            buttons(ui, context, state, advice, result);
+        });
     });
 }
 
