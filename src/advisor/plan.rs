@@ -328,7 +328,7 @@ fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -
     if !fits {
         return format!(
             "No combination found is enough: with {list} the program still needs {} of {limit}, {} over",
-            prediction.expected().short(),
+            UnitSystem::Binary.beside(prediction.expected(), Bytes(capacity)),
             Bytes(prediction.expected().0.saturating_sub(capacity)).short()
         );
     }

@@ -7,7 +7,7 @@ use super::program::{ProgramAnalysis, SpaceAnalysis};
 use super::runtime::AllocatorAnalysis;
 use super::scene::{ProgramParts, Scene};
 use super::tiles::TileAnalysis;
-use crate::model::{BufferId, Bytes, LiveRangeTable, LiveSet, MemorySpace, Profile, Program};
+use crate::model::{BufferId, Bytes, LiveRangeTable, LiveSet, MemorySpace, Profile, Program, Shortage};
 
 /// Everything computed about a profile.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub struct ProfileAnalysis {
     pub live: Option<LiveAnalysis>,
     /// What lives on the devices of a caching allocator at the failure, or else at the peak.
     live_in_snapshot: Option<(LiveSet, LiveAnalysis)>,
+    /// The worst of the out-of-memory messages: its row among the failures of the profile, and its numbers.
+    pub shortage: Option<(usize, Shortage)>,
     /// Contradictions between the files of the profile.
     pub notes: Vec<String>,
 }
@@ -52,7 +54,7 @@ impl ProfileAnalysis {
         });
         let tiles = profile.tiles.as_ref().map(TileAnalysis::new);
         let parts = programs.iter().map(ProgramParts::new).collect();
-        Self { programs, parts, tiles, runtime, caching, live, live_in_snapshot, notes }
+        Self { programs, parts, tiles, runtime, caching, live, live_in_snapshot, shortage: profile.shortage(), notes }
     }
 
     /// What lives at one moment, with stacks: the file's own snapshot, else what a caching allocator held at the failure

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::device::MemorySpace;
+use super::failure::Shortage;
 use super::note::Note;
 use super::program::Program;
 use super::units::Bytes;
@@ -44,6 +45,8 @@ pub struct Glance {
     pub has_buffer_assignment: bool,
     /// Bytes of the fullest tile of an IPU, and what a tile has; `None` for other devices.
     pub fullest_tile: Option<(Bytes, Option<Bytes>)>,
+    /// Of a text about memory that ran out, the shortage of the worst of its messages.
+    pub shortage: Option<Shortage>,
 }
 
 impl Glance {

@@ -32,7 +32,7 @@ pub use device::{Capacity, Device, DeviceKind, MemorySpace, Topology};
 pub use element_type::ElementType;
 pub use failure::{
     BfcBin, BfcChunk, Failure, FailureKind, FailureValue, ListedAllocation, PeakBuffer, PrintedSize, RematWarning,
-    Speaker, error_page,
+    Shortage, Speaker, error_page,
 };
 pub use fast::{FastMap, FastSet};
 pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, ShapeId, StringId};

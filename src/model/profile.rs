@@ -2,7 +2,7 @@
 
 use super::caching::CachingSnapshot;
 use super::device::Device;
-use super::failure::Failure;
+use super::failure::{Failure, Shortage};
 use super::lazy::LazyProgram;
 use super::live_set::LiveSet;
 use super::note::Note;
@@ -41,6 +41,16 @@ pub struct Profile {
     pub facts: Vec<Fact>,
     /// What could not be read or is inconsistent.
     pub notes: Vec<Note>,
+}
+
+impl Profile {
+    /// The worst of its out-of-memory messages, warnings left out: its row and its numbers.
+    #[must_use]
+    pub fn shortage(&self) -> Option<(usize, Shortage)> {
+        let failures = self.failures.iter().enumerate().filter(|(_, failure)| failure.is_error);
+        let known = failures.map(|(row, failure)| (row, failure.shortage()));
+        known.max_by_key(|(row, shortage)| (shortage.over_by, shortage.needed, std::cmp::Reverse(*row)))
+    }
 }
 
 /// A fact from a file that is only displayed.

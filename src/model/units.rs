@@ -41,7 +41,7 @@ impl UnitSystem {
 
     /// (bytes, name) of the system's units, ascending.
     #[must_use]
-    pub const fn units(self) -> &'static [(u64, &'static str); 7] {
+    pub const fn units(self) -> &'static [(u64, &'static str)] {
         match self {
             Self::Binary => &Self::BINARY,
             Self::Decimal => &Self::DECIMAL,
@@ -62,14 +62,44 @@ impl UnitSystem {
         best
     }
 
-    /// Number with three significant digits, and unit: (`"25.9"`, `"GiB"`).
+    /// Number with three significant digits, and unit: (`"25.9"`, `"GiB"`). What would take four digits is in the next
+    /// unit (`"0.981"`, `"GiB"`), but for bytes, which are exact.
     #[must_use]
     pub fn split(self, bytes: Bytes) -> (String, &'static str) {
-        // From 1,000 of a unit on, a number would have four digits. Bytes are exact, and stay until there are 1,024.
-        let is_long = |pair: &&[(u64, &str)]| pair[0].0 > 1 && bytes.0 as f64 >= pair[0].0 as f64 * 999.5;
-        let (size, name) =
-            self.units().windows(2).rev().find(is_long).map_or_else(|| self.unit_for(bytes), |pair| pair[1]);
-        (three_digits(bytes.0 as f64 / size as f64, size == 1), name)
+        let (mut size, mut name) = self.unit_for(bytes);
+        if size == 1 {
+            return (thousands(bytes.0), name);
+        }
+        if bytes.0 as f64 / size as f64 >= 999.5
+            && let Some(&next) = self.units().iter().find(|unit| unit.0 > size)
+        {
+            (size, name) = next;
+        }
+        (three_digits(bytes.0 as f64 / size as f64), name)
+    }
+
+    /// The size in as many digits as tell it from a limit that is written beside it: at least three, so that what it is
+    /// over or below by is seen: `15.7515 GiB` of 15.75 GiB.
+    #[must_use]
+    pub fn beside(self, bytes: Bytes, limit: Bytes) -> String {
+        if bytes == limit {
+            return self.capacity(bytes);
+        }
+        let (size, name) = self.unit_for(limit);
+        let distance = bytes.0.abs_diff(limit.0) as f64;
+        let value = bytes.0 as f64 / size as f64;
+        let (short, unit) = self.split(bytes);
+        let shown = short.replace(',', "").parse::<f64>().unwrap_or(value);
+        let shown_size = self.units().iter().find(|one| one.1 == unit).map_or(1, |one| one.0);
+        let is_told = |shown: f64, size: u64| (shown * size as f64 - bytes.0 as f64).abs() <= distance * MOST_HIDDEN;
+        if is_told(shown, shown_size) {
+            return format!("{short} {unit}");
+        }
+        let digits = (2..7).find(|&digits| {
+            let scale = 10f64.powi(digits);
+            is_told((value * scale).round() / scale, size)
+        });
+        digits.map_or_else(|| bytes.exact(), |digits| format!("{value:.d$} {name}", d = digits as usize))
     }
 
     /// Three significant digits with the unit: `25.9 GiB`, `574 KiB`, `410 B`.
@@ -146,11 +176,11 @@ impl UnitSystem {
     }
 }
 
-/// Three significant digits with trailing zeros (`0.981`, `1.03`, `33.5`, `282`); no decimals if `whole`.
-fn three_digits(value: f64, whole: bool) -> String {
-    if whole {
-        return thousands(value as u64);
-    }
+/// The share of the distance to a limit that rounding may add or hide.
+const MOST_HIDDEN: f64 = 0.1;
+
+/// Three significant digits with trailing zeros: `1.03`, `33.5`, `282`, `0.981`.
+fn three_digits(value: f64) -> String {
     if value >= 999.5 {
         thousands(value.round() as u64)
     } else if value >= 99.95 {
@@ -204,7 +234,7 @@ pub fn percent(part: u64, whole: u64) -> String {
         "under 0.01\u{2009}%".to_owned()
     } else if share < 0.1 {
         format!("{share:.2}\u{2009}%")
-    } else if share >= 1000.0 {
+    } else if share >= 999.95 {
         format!("{}\u{2009}%", thousands(share.round() as u64))
     } else {
         format!("{share:.1}\u{2009}%")
@@ -324,9 +354,22 @@ mod tests {
         assert_eq!(short(11_643.0 * f64::from(1 << 30) * 1024.0), "11.4 PiB");
         assert_eq!(short(1005.0 * f64::from(1 << 20)), "0.981 GiB");
         assert_eq!(short(999.4 * f64::from(1 << 20)), "999 MiB");
-        assert_eq!(short(1005.0), "1,005 B");
+        assert_eq!(short(1010.0), "1,010 B");
+        assert_eq!(short(19_140.0 * (1u64 << 40) as f64), "18.7 PiB");
         assert_eq!(UnitSystem::Binary.capacity(Bytes(16_911_433_728)), "15.75 GiB");
         assert_eq!(UnitSystem::Binary.capacity(Bytes(1 << 34)), "16 GiB");
+    }
+
+    #[test]
+    fn a_size_beside_a_limit_shows_what_it_is_over_by() {
+        let beside = |need: u64, limit: u64| UnitSystem::Binary.beside(Bytes(need), Bytes(limit));
+        let (gib, limit) = (1u64 << 30, 16_911_433_728);
+        assert_eq!(beside(27_806_004_736, limit), "25.9 GiB");
+        assert_eq!(beside(limit + (153 << 20) / 100, limit), "15.7515 GiB");
+        assert_eq!(beside(limit, limit), "15.75 GiB");
+        assert_eq!(beside(limit - (1 << 20), limit), "15.749 GiB");
+        assert_eq!(beside(limit + 410, limit), "16,911,434,138 B");
+        assert_eq!(beside(12 << 20, 16 * gib), "12.0 MiB");
     }
 
     #[test]
@@ -335,7 +378,7 @@ mod tests {
         assert_eq!(percent(1, 1_000_000), "under 0.01\u{2009}%");
         assert_eq!(percent(0, 5), "0\u{2009}%");
         assert_eq!(percent(638, 1000), "63.8\u{2009}%");
-        assert_eq!(percent(167, 1), "16,700\u{2009}%");
+        assert_eq!(percent(1_674_360, 10_000), "16,744\u{2009}%");
         assert_eq!(UnitSystem::Binary.signed(-(1 << 30)), "\u{2212}1.00 GiB");
         assert_eq!(UnitSystem::in_unit(Bytes(16896 << 20), 1 << 20), "16,896.0");
     }

@@ -8,16 +8,15 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::file::{join_poplar_files, open_input, open_with};
-use super::modules::{device_of, dump_entry, glance_member, glance_trace, is_about_another_module, mentions_module};
+use super::modules::{
+    Told, device_of, dump_entry, glance_member, glance_trace, is_about_another_module, mentions_module, told_by_text,
+};
 use crate::decode::{Context, DECODERS, DecodeError, Family, Reporter, poplar, torch_snapshot, xspace};
-use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo, counted};
+use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, Shortage, SourceInfo, counted};
 use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_run_file};
 
 /// At most this many files without an XLA dump name are examined.
 const MAX_UNNAMED: usize = 4096;
-
-/// Texts up to this size are searched for a message when a folder is listed; longer ones are logs, and stay in the list.
-const MAX_GLANCED_TEXT: u64 = 1 << 20;
 
 /// A folder, an archive, or a trace with many programs.
 #[derive(Debug, Default)]
@@ -145,10 +144,22 @@ impl Collection {
         }
         let is_text = |member: &&Member| is_run_file(member.file_name());
         let texts: Vec<Member> = unnamed.iter().filter(is_text).cloned().collect();
+        let told: Vec<Option<Told>> = unnamed
+            .par_iter()
+            .map(|member| progress.check().map(|()| told_by_text(member)))
+            .collect::<Result<_, Cancelled>>()?;
         let mut silent = Vec::new();
-        for member in unnamed {
+        for (member, told) in unnamed.into_iter().zip(told) {
             progress.check()?;
-            collection.add_unnamed(member, &texts, &mut silent, progress)?;
+            match told {
+                None => collection.add_unnamed(member, &texts, progress)?,
+                // Neither a program nor the message of one: results and notes beside profiles are common.
+                Some(Told::Nothing) => silent.push(member),
+                Some(Told::Message(glance)) => {
+                    let entry = Entry::of_file(member, Vec::new());
+                    collection.entries.push(Entry { glance: OnceLock::from(glance), ..entry });
+                }
+            }
         }
         collection.drop_copies();
         collection.add_silent(silent);
@@ -164,14 +175,8 @@ impl Collection {
     }
 
     /// Adds a file without an XLA dump name if its contents are in a known format. One of `texts` in the same folder may
-    /// be about a snapshot, which is known once both are decoded. A text without a message goes to `silent`.
-    fn add_unnamed(
-        &mut self,
-        member: Member,
-        texts: &[Member],
-        silent: &mut Vec<Member>,
-        progress: &Progress,
-    ) -> Result<(), DecodeError> {
+    /// be about a snapshot, which is known once both are decoded.
+    fn add_unnamed(&mut self, member: Member, texts: &[Member], progress: &Progress) -> Result<(), DecodeError> {
         // Unrelated files are common beside profiles and are skipped silently.
         let Ok(input) = member.open() else { return Ok(()) };
         if ArchiveKind::of(&input).is_some() {
@@ -181,17 +186,6 @@ impl Collection {
         let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(&input)) else {
             return Ok(());
         };
-        if decoder.is_fallback() && member.bytes <= MAX_GLANCED_TEXT {
-            let reporter = Reporter::default();
-            match decoder.decode(&input, Context { progress, reporter: &reporter }) {
-                Ok(profile) if profile.failures.is_empty() => {
-                    silent.push(member);
-                    return Ok(());
-                }
-                Err(error) if error.is_cancelled() => return Err(error),
-                Ok(_) | Err(_) => {}
-            }
-        }
         if decoder.format() != xspace::FORMAT {
             let is_beside = |text: &&Member| text.folder() == member.folder();
             let has_texts = decoder.format() == torch_snapshot::FORMAT;
@@ -337,7 +331,8 @@ impl Collection {
         self.entries = order.into_iter().filter_map(|row| entries.get_mut(row)?.take()).collect();
     }
 
-    /// Entry indices by how far HBM is over capacity, then by HBM needed, both descending. Computes every entry's
+    /// Entry indices by how far HBM is over capacity, those that fail without numbers after them, then by HBM needed, all
+    /// descending. Computes every entry's
     /// [`Glance`] in parallel.
     ///
     /// # Errors
@@ -354,7 +349,10 @@ impl Collection {
             let entry = &self.entries[row];
             let needs = entry.needs();
             let over = entry.capacity().map_or(Bytes::ZERO, |capacity| needs.saturating_sub(capacity));
-            (std::cmp::Reverse(over), std::cmp::Reverse(needs), row)
+            let shortage = entry.glance().shortage;
+            let over = shortage.and_then(|shortage| shortage.over_by).unwrap_or(over);
+            let fails = shortage.is_some() || over > Bytes::ZERO;
+            std::cmp::Reverse((fails, over, needs, std::cmp::Reverse(row)))
         });
         Ok(order)
     }
@@ -453,12 +451,21 @@ impl Entry {
     #[must_use]
     pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
         let glance = self.glance.get()?;
+        if let Some(shortage) = glance.shortage {
+            return shortage.needed.map(|needs| (needs, shortage.limit()));
+        }
         if glance.fullest_tile.is_some() {
             return glance.fullest_tile;
         }
         let capacity =
             self.device.get().and_then(|device| device.capacity(MemorySpace::HBM)).map(|capacity| capacity.bytes);
         glance.allocated_in(MemorySpace::HBM).map(|needs| (needs, capacity))
+    }
+
+    /// Of a text about memory that ran out, the numbers of the worst message, if [`Self::glance`] has been computed.
+    #[must_use]
+    pub fn known_shortage(&self) -> Option<Shortage> {
+        self.glance.get().and_then(|glance| glance.shortage)
     }
 
     /// The device, if [`Self::device`] has been computed. Does not block.
@@ -520,7 +527,8 @@ impl Entry {
     #[must_use]
     pub fn needs(&self) -> Bytes {
         let glance = self.glance();
-        glance.fullest_tile.map(|tile| tile.0).or(glance.allocated_in(MemorySpace::HBM)).unwrap_or_default()
+        let told = glance.shortage.and_then(|shortage| shortage.needed);
+        glance.fullest_tile.map(|tile| tile.0).or(told).or(glance.allocated_in(MemorySpace::HBM)).unwrap_or_default()
     }
 
     /// HBM capacity of the device, of an IPU that of a tile; `None` if unknown.
@@ -528,6 +536,9 @@ impl Entry {
     pub fn capacity(&self) -> Option<Bytes> {
         if let Some((_, capacity)) = self.glance().fullest_tile {
             return capacity;
+        }
+        if let Some(shortage) = self.glance().shortage {
+            return shortage.limit();
         }
         self.device().capacity(MemorySpace::HBM).map(|capacity| capacity.bytes)
     }

@@ -7,13 +7,39 @@ use super::file::join_device;
 use crate::decode::xla_report::assemble::module_name;
 use crate::decode::{Context, DECODERS, Family, Reporter, hlo};
 use crate::model::{AllocatorTrace, Bytes, Device, Glance, MemorySpace, Profile};
-use crate::source::{DumpName, Member, Progress, SharedBytes};
+use crate::source::{DumpName, Member, Packing, Progress, SharedBytes};
 
 /// Logs and statistics with more bytes than this are skipped.
 const MAX_TEXT: u64 = 16 << 20;
 
 /// Poplar profiles with more bytes than this are not decoded only to put them in order.
 const MAX_TILES: u64 = 16 << 20;
+
+/// Texts with more bytes than this are listed without a look at what they say.
+const MAX_LOOKED_THROUGH: u64 = 1 << 20;
+
+/// What a text says of memory that ran out; `None` for other files, and for texts that are packed or large.
+pub fn told_by_text(member: &Member) -> Option<Told> {
+    let input = member.open().ok().filter(|input| input.size() <= MAX_LOOKED_THROUGH)?;
+    let decoder = DECODERS.iter().find(|decoder| decoder.recognises(&input))?;
+    if !decoder.is_fallback() || input.packing() != Packing::None {
+        return None;
+    }
+    let (progress, reporter) = (Progress::default(), Reporter::default());
+    let profile = decoder.decode(&input, Context { progress: &progress, reporter: &reporter }).ok()?;
+    Some(match profile.failures[..] {
+        [] => Told::Nothing,
+        _ => Told::Message(Glance { shortage: profile.shortage().map(|worst| worst.1), ..Glance::default() }),
+    })
+}
+
+/// What there is in a text.
+pub enum Told {
+    /// No message about memory.
+    Nothing,
+    /// Messages, with the numbers of the worst.
+    Message(Glance),
+}
 
 /// Memory totals of a dump file, read without decoding it; empty if it is not an HLO proto.
 pub fn glance_member(member: &Member) -> Glance {

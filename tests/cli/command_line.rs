@@ -131,7 +131,7 @@ fn standard_input_and_gzip_are_read_like_files() {
 
 #[test]
 fn wrong_arguments_end_with_two() {
-    let file = path("v6e_replicated_oom");
+    let (file, layered) = (path("v6e_replicated_oom"), path("v5e_gpt_m_oom"));
     for args in [
         &["report"][..],
         &["report", "--capacity", "lots", &file],
@@ -144,6 +144,9 @@ fn wrong_arguments_end_with_two() {
         &["report", "--tree", "class", "--step", "99999999", &file],
         &["report", "--from", "99999998", "--to", "99999999", &file],
         &["report", "--from", "9", "--to", "5", &file],
+        &["report", "--edit", "donate nothing", &file],
+        &["report", "--edit", "remat nothing_*", &layered],
+        &["report", "--edit", "blockwise nothing", &layered],
     ] {
         let output = run(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");

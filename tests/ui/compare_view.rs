@@ -157,7 +157,7 @@ fn two_files_are_compared_from_the_list_and_from_the_palette() {
         assert!(!says(&harness, "Waterfall") && harness.query_by_role_and_label(Role::Tab, "Compare").is_none());
         let current = harness.state().files.current.expect("one is shown");
         let other = 1 - current;
-        let name = harness.state().files.entries[other].name.clone();
+        let [name, shown] = [other, current].map(|row| harness.state().files.entries[row].name.clone());
         let label = format!("File {name}");
         match way {
             "click" => {
@@ -180,7 +180,8 @@ fn two_files_are_compared_from_the_list_and_from_the_palette() {
         assert_eq!(view(&harness), "compare", "{way}: {:?}", words(&harness));
         let document = harness.state().files.current().expect("open").document.clone();
         let compared = document.before.as_ref().expect("compared");
-        assert_eq!(compared.name, name, "{way}: what was chosen is before");
+        assert_eq!(compared.name, shown, "{way}: what was shown is before");
+        assert_eq!(document.profile.name, name, "{way}: what was chosen is after");
         assert!(compared.document.before.is_none());
     }
 }

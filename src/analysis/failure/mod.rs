@@ -8,7 +8,7 @@ use groups::groups;
 pub use readouts::{Readout, Role};
 use sentences::{sentences, title};
 
-use crate::model::{Bytes, Failure, FailureKind, Speaker};
+use crate::model::{Bytes, Failure, FailureKind, Shortage, Speaker};
 
 /// Why an allocation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +167,7 @@ pub fn cause(failure: &Failure) -> Cause {
         }
     }
     let free = failure.bytes("total_free").or_else(|| failure.bytes("free"));
-    let largest = failure.bytes("largest_free").or_else(|| largest_hole(failure));
+    let largest = failure.bytes("largest_free").or_else(|| failure.largest_hole());
     match (requested, free, largest) {
         (Some(requested), Some(free), Some(largest)) if largest < requested && requested <= free => {
             return Cause::Fragmentation;
@@ -205,19 +205,6 @@ fn cached(failure: &Failure) -> Option<Bytes> {
     Some(reserved.saturating_sub(failure.bytes("allocated")?))
 }
 
-/// The largest free chunk of a BFC dump.
-#[must_use]
-pub fn largest_hole(failure: &Failure) -> Option<Bytes> {
-    let printed = failure.bytes("largest_free").or_else(|| failure.bytes("largest_free_block"));
-    // A list of chunks without its summary may be truncated.
-    let whole = failure.get("free").is_some() && !failure.chunks.is_empty();
-    printed.or_else(|| {
-        whole.then(|| {
-            failure.chunks.iter().filter(|chunk| !chunk.in_use).map(|chunk| chunk.size).max().unwrap_or_default()
-        })
-    })
-}
-
 /// The name of the part that is all that the message counts.
 pub const NEEDED: &str = "needed";
 
@@ -225,15 +212,8 @@ pub const NEEDED: &str = "needed";
 #[must_use]
 pub fn explain(failure: &Failure) -> Explanation {
     let cause = cause(failure);
-    let needed = failure
-        .bytes("used")
-        .or_else(|| sum(failure.bytes("tensorcore"), failure.bytes("sparsecore")))
-        .or_else(|| failure.bytes("exact_request"))
-        .or_else(|| failure.bytes("requested"))
-        .or_else(|| failure.bytes("rounded"));
-    let capacity = failure.bytes("capacity").or_else(|| failure.bytes("pool_limit")).or_else(|| failure.bytes("limit"));
+    let Shortage { needed, capacity, over_by, .. } = failure.shortage();
     let (groups, not_listed) = groups(failure);
-    let over_by = over_by(failure, needed, capacity);
     Explanation {
         title: title(failure),
         sentences: sentences(failure, cause, over_by),
@@ -258,24 +238,6 @@ fn beside(failure: &Failure) -> Bytes {
     let reserved = failure.bytes("reserved").unwrap_or_default();
     let own = failure.bytes("program").is_some_and(|program| Some(program) == failure.bytes("used"));
     reserved + failure.bytes("arguments").filter(|_| own).unwrap_or_default()
-}
-
-fn sum(a: Option<Bytes>, b: Option<Bytes>) -> Option<Bytes> {
-    Some(a? + b?)
-}
-
-fn over_by(failure: &Failure, needed: Option<Bytes>, capacity: Option<Bytes>) -> Option<Bytes> {
-    let difference = |need: Option<Bytes>, has: Option<Bytes>| {
-        need.zip(has).filter(|(need, has)| need > has).map(|(need, has)| need - has)
-    };
-    if let Some(printed) = failure.bytes("exceeded") {
-        return Some(printed);
-    }
-    if failure.get("used").is_some() || failure.kind == FailureKind::TpuTcScHbm {
-        return difference(needed, capacity);
-    }
-    let largest = failure.bytes("largest_free").or_else(|| largest_hole(failure));
-    difference(needed, largest.or_else(|| failure.bytes("total_free")).or_else(|| failure.bytes("free")))
 }
 
 /// The bar of used memory by part.

@@ -1,6 +1,6 @@
 //! A failure in words: its title, and a sentence for each thing that its message tells.
 
-use super::{Cause, cached, largest_hole, memory};
+use super::{Cause, cached, memory};
 use crate::model::{Bytes, Failure, FailureKind, PrintedSize, Speaker, UnitSystem, thousands};
 
 /// What ran out, on one line.
@@ -50,15 +50,18 @@ pub fn sentences(failure: &Failure, cause: Cause, over_by: Option<Bytes>) -> Vec
         } else {
             String::new()
         };
+        // As printed, if that has more digits.
+        let printed = said("used");
+        let used = if printed == short(used) { UnitSystem::Binary.beside(used, capacity) } else { printed };
         let capacity = UnitSystem::Binary.capacity(capacity);
-        out.push(format!("{who} {} of {capacity} {memory}{over}", said("used")));
+        out.push(format!("{who} {used} of {capacity} {memory}{over}"));
     }
     if let (Some(tc), Some(sc), Some(capacity)) = (size("tensorcore"), size("sparsecore"), size("capacity")) {
         out.push(format!(
             "TensorCore needs {} and SparseCore {}, together {} of {} HBM",
             said("tensorcore"),
             said("sparsecore"),
-            short(tc + sc),
+            UnitSystem::Binary.beside(tc + sc, capacity),
             UnitSystem::Binary.capacity(capacity)
         ));
     }
@@ -82,7 +85,7 @@ pub fn sentences(failure: &Failure, cause: Cause, over_by: Option<Bytes>) -> Vec
         );
         out.push(format!("By the message's own count {} are missing: {why}", missing.in_words()));
     }
-    if let Some(largest) = largest_hole(failure).filter(|largest| size("free") != Some(*largest)) {
+    if let Some(largest) = failure.largest_hole().filter(|largest| size("free") != Some(*largest)) {
         out.push(format!("The largest free block is {}", short(largest)));
     }
     match cause {

@@ -106,6 +106,8 @@ pub struct Prediction {
     pub band: Option<String>,
     /// Why there is no prediction, if the program does not tell; the numbers mean nothing then, or are an upper bound.
     pub undecided: Option<String>,
+    /// Whether that is because a change names nothing that is in the program.
+    pub names_nothing: bool,
     /// Whether the numbers are an upper bound where there is no prediction.
     pub is_bound: bool,
     /// Caveats, one sentence each.
@@ -301,6 +303,7 @@ impl Memory {
             is_tight: fits == Some(true) && over(expected, FALLBACK_SHARE),
             band,
             undecided: state.undecided.take(),
+            names_nothing: state.names_nothing,
             is_bound: state.is_bound,
             warnings,
             pairs: std::mem::take(&mut state.pairs),

@@ -135,7 +135,14 @@ impl State<'_> {
         if is_checkpointed {
             self.warn(format!("layers of {pattern} are checkpointed already"));
         }
-        if cut == 0 {
+        if parts.list.is_empty() && !turn.layers.is_empty() {
+            let folded = |name: &str| match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
+                stem if stem.len() < name.len() => format!("{stem}*"),
+                _ => name.to_owned(),
+            };
+            let all = turn.layers.iter().map(|layer| folded(&layer.name));
+            self.find_nothing(&format!("no layer is called {pattern}"), all);
+        } else if cut == 0 {
             self.decline(format!("no layer called {pattern} keeps anything from the forward for the backward pass"));
         }
     }
@@ -290,11 +297,11 @@ impl State<'_> {
             (0..memory.families.list.len() as u32).filter(named).collect()
         };
         if rows.is_empty() {
-            self.decline(if scope == LOGITS {
-                "no logits were found".to_owned()
+            if scope == LOGITS {
+                self.decline("no logits were found".to_owned());
             } else {
-                format!("no operation is in a scope called {scope}")
-            });
+                self.find_nothing(&format!("no operation is in a scope called {scope}"), std::iter::empty());
+            }
         }
         self.shrink(&rows, 1, parts);
     }
@@ -307,11 +314,11 @@ impl State<'_> {
         let rows: Vec<u32> = memory.kept.scores.iter().filter(named).copied().collect();
         let sequence = memory.kept.sequence.unwrap_or(BLOCK);
         if rows.is_empty() || sequence <= BLOCK {
-            self.decline(if memory.kept.scores.is_empty() || sequence <= BLOCK {
-                "there are no attention scores longer than a block".to_owned()
+            if memory.kept.scores.is_empty() || sequence <= BLOCK {
+                self.decline("there are no attention scores longer than a block".to_owned());
             } else {
-                format!("no attention scores are in a scope called {scope}")
-            });
+                self.find_nothing(&format!("no attention scores are in a scope called {scope}"), std::iter::empty());
+            }
             return;
         }
         // Scores are recomputed block by block in a layer's backward pass; none are kept.

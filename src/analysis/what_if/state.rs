@@ -60,6 +60,8 @@ pub struct State<'a> {
     pub warnings: Vec<String>,
     /// Why the outcome cannot be told, if it cannot.
     pub undecided: Option<String>,
+    /// Whether a change names nothing that is in the program.
+    pub names_nothing: bool,
     /// Whether the numbers are an upper bound, though the outcome cannot be told.
     pub is_bound: bool,
     /// Whether to take what the compiler may do besides in the best case: see [`Self::may_differ`].
@@ -92,6 +94,9 @@ pub struct Sizes {
     pub family: Vec<u32>,
 }
 
+/// Most names listed where a change names nothing.
+const MOST_NAMES: usize = 8;
+
 impl<'a> State<'a> {
     /// The unchanged memory.
     pub fn new(program: &'a Program, memory: &'a Memory) -> Self {
@@ -109,6 +114,7 @@ impl<'a> State<'a> {
             pairs: Vec::new(),
             warnings: Vec::new(),
             undecided: None,
+            names_nothing: false,
             is_bound: false,
             is_optimistic: false,
             may_differ: false,
@@ -162,6 +168,21 @@ impl<'a> State<'a> {
         self.undecided.get_or_insert(why);
     }
 
+    /// Gives no prediction, because a change names nothing that is in the program; with what there is, most names
+    /// left out.
+    pub(super) fn find_nothing(&mut self, what: &str, there_are: impl Iterator<Item = String>) {
+        self.names_nothing = true;
+        let names: std::collections::BTreeSet<String> = there_are.filter(|name| !name.is_empty()).collect();
+        let listed: Vec<&str> = names.iter().map(String::as_str).take(MOST_NAMES).collect();
+        let more = names.len().saturating_sub(MOST_NAMES);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        self.decline(match listed.is_empty() {
+            true => what.to_owned(),
+            false => format!("{what}; there {verb} {}{rest}", listed.join(", ")),
+        });
+    }
+
     pub(super) fn base(&self, row: usize) -> &'a Base {
         &self.memory.base[row]
     }
@@ -202,11 +223,21 @@ impl<'a> State<'a> {
         (0..items.len()).filter(move |&i| accept(items[i].owner))
     }
 
-    /// Rows of the arguments named; warns if there are none.
+    /// Rows of the arguments named; gives no prediction if a name matches none.
     pub(super) fn arguments(&mut self, arguments: &Arguments) -> Vec<usize> {
         let rows: Vec<usize> = self.memory.arguments(|path| arguments.include(path)).collect();
-        if rows.is_empty() {
-            self.warn(format!("no argument begins with {arguments}"));
+        let is_known = |start: &str| self.memory.arguments(|path| path.starts_with(start)).next().is_some();
+        let unknown = arguments.0.iter().find(|start| start.as_str() != "*" && !is_known(start));
+        if let Some(start) = unknown.filter(|_| !rows.is_empty()) {
+            self.warn(format!("no argument begins with {start}"));
+        } else if !arguments.is_all() && rows.is_empty() {
+            let all = self.memory.base.iter().filter_map(|base| match &base.role {
+                Role::Argument { path, .. } => Some(path.split(['[', '.']).next().unwrap_or_default().to_owned()),
+                _ => None,
+            });
+            self.find_nothing(&format!("no argument begins with {arguments}"), all);
+        } else if rows.is_empty() {
+            self.warn("the program has no arguments".to_owned());
         }
         rows
     }

@@ -44,7 +44,7 @@ impl Program {
     /// `jit_step needs 25.9 of 15.75 GiB: does not fit`.
     fn line(&self) -> String {
         let Some(capacity) = self.capacity else { return format!("{} needs {}", self.name, self.needs.short()) };
-        let (needs, limit) = (self.needs.short(), UnitSystem::Binary.capacity(capacity));
+        let (needs, limit) = (UnitSystem::Binary.beside(self.needs, capacity), UnitSystem::Binary.capacity(capacity));
         // One unit is enough if it is that of both.
         let unit = limit.rsplit_once(' ').map_or("", |(_, unit)| unit);
         let needs = needs.strip_suffix(unit).map_or(needs.as_str(), str::trim_end);

@@ -181,7 +181,7 @@ impl Totals {
             name: self.name,
             allocated: self.allocated.into_iter().collect(),
             has_buffer_assignment: self.has_assignment,
-            fullest_tile: None,
+            ..Glance::default()
         }
     }
 }

@@ -168,15 +168,18 @@ fn fits(scene: Scene<'_>) -> (Outcome, String) {
 
 /// `12.1 GiB of 15.75 GiB`.
 fn of(scene: Scene<'_>) -> String {
-    let capacity = scene.space.capacity.as_ref().map(|capacity| UnitSystem::Binary.capacity(capacity.bytes));
-    format!("{} of {}", scene.space.xprof.allocated.short(), capacity.unwrap_or_default())
+    let needs = scene.space.xprof.allocated;
+    let units = UnitSystem::Binary;
+    let Some(capacity) = scene.space.capacity.as_ref().map(|capacity| capacity.bytes) else { return needs.short() };
+    format!("{} of {}", units.beside(needs, capacity), units.capacity(capacity))
 }
 
 fn peak(scene: Scene<'_>, limit: Bytes) -> (Outcome, String) {
     let Some(peak) = scene.space.known_peak() else {
         return (Outcome::Unknown, "the file has no peak".to_owned());
     };
-    let words = format!("peak {}, at most {}", peak.short(), UnitSystem::Binary.capacity(limit));
+    let units = UnitSystem::Binary;
+    let words = format!("peak {}, at most {}", units.beside(peak, limit), units.capacity(limit));
     (outcome(peak <= limit), words)
 }
 

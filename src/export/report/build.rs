@@ -207,7 +207,7 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         Some(program.text.instruction_name(InstructionId(row)))
     });
     let (outcome, what_if_sets) = what_if::what_if(scene, options);
-    let what_if_undecided = outcome.as_ref().and_then(|outcome| outcome.as_ref().err().cloned());
+    let unpredicted = outcome.as_ref().and_then(|outcome| outcome.as_ref().err().cloned());
     let mut notes = xprof.inconsistencies.clone();
     notes.extend(space.peak_difference(program, analysis.live.as_ref()));
     SpaceReport {
@@ -243,7 +243,8 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         padding_by_shape: super::padding::padding(scene, top),
         packing: what_if::packing(scene),
         what_if: outcome.and_then(Result::ok),
-        what_if_undecided,
+        what_if_names_nothing: unpredicted.as_ref().is_some_and(|no| no.names_nothing),
+        what_if_undecided: unpredicted.map(|no| no.why),
         what_if_sets,
         other_chips: what_if::other_chips(space),
         range: options.range.and_then(|range| super::range::report(scene, range)),

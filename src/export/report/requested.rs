@@ -19,6 +19,10 @@ pub struct Requested {
     is_space_found: bool,
     last_step: Option<u32>,
     instructions: BTreeSet<String>,
+    /// Whether the changes name something in a program.
+    is_change_found: bool,
+    /// Why they name nothing in another.
+    unknown_change: Option<String>,
 }
 
 impl Requested {
@@ -39,6 +43,13 @@ impl Requested {
     /// Notes what stands in the report of a program.
     pub fn shown(&mut self, program: &ProgramReport) {
         self.is_space_found |= !program.spaces.is_empty();
+        for space in &program.spaces {
+            self.is_change_found |= space.what_if.is_some();
+            match &space.what_if_undecided {
+                Some(why) if space.what_if_names_nothing => self.unknown_change = Some(why.clone()),
+                undecided => self.is_change_found |= undecided.is_some(),
+            }
+        }
         let found = program.instructions.iter().filter(|instruction| instruction.text.is_some());
         self.instructions.extend(found.map(|instruction| instruction.name.clone()));
     }
@@ -54,6 +65,7 @@ impl Requested {
             unmet.push(format!("no memory space '{name}'; {}", there_are(&self.spaces)));
             return unmet;
         }
+        unmet.extend(self.unknown_change.clone().filter(|_| !self.is_change_found));
         let unknown = options.instructions.iter().filter(|&name| !self.instructions.contains(name));
         unmet.extend(unknown.map(|name| format!("no instruction '{name}'")));
         let Some(last) = self.last_step else { return unmet };

@@ -242,6 +242,9 @@ pub struct SpaceReport {
     /// Why the changes given with `--edit` have no predicted result, where they have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what_if_undecided: Option<String>,
+    /// Whether that is because one of them names nothing that is in the program.
+    #[serde(skip)]
+    pub what_if_names_nothing: bool,
     /// Result of each named set of changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub what_if_sets: Vec<super::what_if::SetReport>,

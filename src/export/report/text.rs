@@ -110,7 +110,10 @@ fn capacity(bytes: u64) -> String {
 /// The answer in one line.
 pub fn headline(space: &SpaceReport, device: Option<&str>) -> String {
     let where_ = device.map(|device| format!(" on each {device}")).unwrap_or_default();
-    let needs = short(space.allocated_bytes);
+    let allocated = Bytes(space.allocated_bytes);
+    let needs = space
+        .capacity_bytes
+        .map_or_else(|| allocated.short(), |limit| UnitSystem::Binary.beside(allocated, Bytes(limit)));
     match (space.verdict, space.capacity_bytes) {
         ("over", Some(limit)) => format!(
             "Does not fit: {} over. Needs {needs} of {} {}{where_}",

@@ -136,10 +136,12 @@ pub fn headline(tiles: &TilesReport) -> String {
     let (Some(tile), Some(bytes)) = (tiles.max_tile, tiles.max_tile_bytes) else {
         return "Memory per tile is unknown".to_owned();
     };
-    let (tile, bytes) = (thousands(tile.into()), Bytes(bytes).short());
-    let Some(limit) = tiles.bytes_per_tile.map(|limit| UnitSystem::Binary.capacity(Bytes(limit))) else {
-        return format!("The fullest tile is {tile} with {bytes}");
+    let (tile, bytes) = (thousands(tile.into()), Bytes(bytes));
+    let Some(limit) = tiles.bytes_per_tile.map(Bytes) else {
+        return format!("The fullest tile is {tile} with {}", bytes.short());
     };
+    let units = UnitSystem::Binary;
+    let (bytes, limit) = (units.beside(bytes, limit), units.capacity(limit));
     match tiles.tiles_over.len() {
         0 => format!("Fits: the fullest tile, {tile}, holds {bytes} of {limit}"),
         over => {

@@ -77,7 +77,16 @@ pub struct SetReport {
 }
 
 /// The outcome of changes, or why there is none.
-pub type WhatIfOutcome = Result<WhatIfReport, String>;
+pub type WhatIfOutcome = Result<WhatIfReport, Unpredicted>;
+
+/// Why some changes have no predicted result.
+#[derive(Debug, Clone)]
+pub struct Unpredicted {
+    /// The reason, a clause.
+    pub why: String,
+    /// Whether one of them names nothing that is in the program.
+    pub names_nothing: bool,
+}
 
 /// A chip.
 #[derive(Debug, Serialize)]
@@ -117,7 +126,11 @@ pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<WhatIfOutcome>, V
     }
     let of_set = |set: &EditSet| {
         let outcome = of_edits(scene, &set.edits);
-        SetReport { name: set.name.clone(), undecided: outcome.as_ref().err().cloned(), what_if: outcome.ok() }
+        SetReport {
+            name: set.name.clone(),
+            undecided: outcome.as_ref().err().map(|no| no.why.clone()),
+            what_if: outcome.ok(),
+        }
     };
     let sets = options.sets.iter().map(of_set).collect();
     ((!options.edits.is_empty()).then(|| of_edits(scene, &options.edits)), sets)
@@ -126,7 +139,7 @@ pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<WhatIfOutcome>, V
 fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> WhatIfOutcome {
     let outcome = scene.what_if(edits);
     if let Some(why) = outcome.undecided {
-        return Err(why);
+        return Err(Unpredicted { why, names_nothing: outcome.names_nothing });
     }
     Ok(WhatIfReport {
         edits: edits.iter().map(ToString::to_string).collect(),

@@ -3,8 +3,10 @@
 //! Keys are those of FAILURE in the report. Sizes keep the printed text next to the number of bytes.
 
 mod kind;
+mod shortage;
 
 pub use kind::{FailureKind, Speaker, error_page};
+pub use shortage::Shortage;
 
 use super::shape::Shape;
 use super::units::{Bytes, UnitSystem};

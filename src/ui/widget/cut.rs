@@ -1,5 +1,5 @@
 //! Truncated text: the only place that shortens text with an ellipsis. A path loses its middle, so that its numbered
-//! scopes and its last part stay; any other text loses its end. Hovering over truncated text shows it in full.
+//! scopes and its last part stay, and so does a name; any other text loses its end. Hovering over truncated text shows it in full.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -65,8 +65,15 @@ impl<'a> Cut<'a> {
         if !whole.elided {
             return Self { words, color, galley: whole, is_truncated: false };
         }
-        let fitting = is_path(words).then(|| shorter(words).map(|words| lay(&words)).find(|galley| !galley.elided));
-        let galley = fitting.flatten().unwrap_or_else(|| match before_number(words, kept_of(&whole)) {
+        let candidates: Vec<String> = if is_path(words) {
+            shorter(words).collect()
+        } else if is_name(words) {
+            without_middle(words, kept_of(&whole)).collect()
+        } else {
+            Vec::new()
+        };
+        let fitting = candidates.iter().map(|words| lay(words)).find(|galley| !galley.elided);
+        let galley = fitting.unwrap_or_else(|| match before_number(words, kept_of(&whole)) {
             Some(begin) => lay(&format!("{}\u{2026}", &words[..begin])),
             None => whole,
         });
@@ -180,6 +187,25 @@ fn is_path(words: &str) -> bool {
         Some(space) => space > slash && words[space..].trim_start().starts_with('\u{d7}'),
     }
 }
+
+/// Whether a text is the name of a file, a folder or an operation: its end tells it from its neighbours.
+fn is_name(words: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    words.starts_with(char::is_alphabetic) && words.contains(['_', '-', '.']) && words.chars().all(is_part)
+}
+
+/// A name with ever less of its middle, from `most` characters on down.
+fn without_middle(words: &str, most: usize) -> impl Iterator<Item = String> + '_ {
+    let letters: Vec<char> = words.chars().collect();
+    (SHORTEST..=most.min(letters.len().saturating_sub(1))).rev().map(move |kept| {
+        let head = kept / 2;
+        let tail = letters.len() - (kept - head);
+        letters[..head].iter().chain(&['\u{2026}']).chain(&letters[tail..]).collect()
+    })
+}
+
+/// Characters that a name keeps at least.
+const SHORTEST: usize = 6;
 
 /// A path with ever less of its middle: numbered parts and the last one go last.
 fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
@@ -333,6 +359,15 @@ mod tests {
         assert_eq!((shown(30), shown(32), shown(33), shown(34)), (28, 28, 28, 34), "in 98.0 %");
         assert_eq!(before_number("fusion.123", 8), None, "a name is no number");
         assert_eq!(before_number("1.08 GiB", 5), Some(0));
+    }
+
+    #[test]
+    fn a_name_keeps_its_end() {
+        let name = "mt_llama3_8b_v5e16_full_b2";
+        assert!(is_name(name) && !is_name("f32[4,16]") && !is_name("2 files") && !is_name("Activation"));
+        let forms: Vec<String> = without_middle(name, 12).collect();
+        assert_eq!(forms[0], "mt_lla\u{2026}ull_b2");
+        assert_eq!(forms.last().map(String::as_str), Some("mt_\u{2026}_b2"));
     }
 
     #[test]

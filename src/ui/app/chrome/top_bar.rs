@@ -163,11 +163,11 @@ impl App {
         let response = picker(ui, theme, "File", &value, PickerForm { is_named: true, width: 180.0 });
         let mut chosen = None;
         Popup::menu(&response).show(|ui| {
-            ui.set_min_width(320.0);
+            ui.set_min_width(420.0);
             egui::ScrollArea::vertical().max_height(480.0).show(ui, |ui| {
                 for (i, entry) in self.files.entries.iter().enumerate() {
                     let (mark, need) = self.standing_of(entry);
-                    if row(ui, theme, mark, &self.name_of(entry), &need, i == index).clicked() {
+                    if row(ui, theme, mark, &self.distinct_name_of(entry), &need, i == index).clicked() {
                         chosen = Some(i);
                         ui.close();
                     }
@@ -234,7 +234,9 @@ impl App {
                     for space in &analysis.spaces {
                         let capacity = shared.capacity.get(&space.color).or(space.capacity.as_ref()).map(|c| c.bytes);
                         let of = capacity.map(|c| format!(" of {}", units.capacity(c))).unwrap_or_default();
-                        let need = format!("{}{of}", units.short(space.xprof.allocated));
+                        let need = space.xprof.allocated;
+                        let need = capacity.map_or_else(|| units.short(need), |c| units.beside(need, c));
+                        let need = format!("{need}{of}");
                         let mark = mark_of(space.verdict_against(capacity));
                         if row(ui, theme, mark, &space.name, &need, space.color == shared.color).clicked() {
                             shared.choose(shared.program, space.color);

@@ -35,9 +35,9 @@ fn alone(document: Arc<Document>) -> Arc<Document> {
 }
 
 impl App {
-    /// Compares an open or listed file with the one that is shown.
-    pub(in crate::ui::app) fn compare_with(&mut self, before: usize) {
-        let Some(after) = self.files.current else { return };
+    /// Compares an open or listed file with the one that is shown: what was shown is before.
+    pub(in crate::ui::app) fn compare_with(&mut self, after: usize) {
+        let Some(before) = self.files.current else { return };
         let work = self.work();
         self.files.compare(before, after, &work);
         self.poll();
@@ -49,6 +49,12 @@ impl App {
         let work = self.work();
         self.files.add_column(row, after, &work);
         self.poll();
+    }
+
+    /// Whether an entry is on the other side of the comparison that is shown, or a column of it.
+    pub(in crate::ui::app) fn is_compared(&self, entry: &FileEntry) -> bool {
+        let place = entry.place();
+        self.files.current().is_some_and(|open| open.against == Some(place) || open.beside.contains(&place))
     }
 
     /// Whether the file that is shown is compared, so that a column can be added.
@@ -130,7 +136,7 @@ impl App {
         let other = self.files.entries.iter().find(|entry| entry.place() == place);
         match other.map(|entry| (entry, &entry.state)) {
             Some((entry, FileState::Open(other))) if !self.is_veiled(other) => {
-                Some(Beside { id: place.0, name: self.name_of(entry), document: Arc::clone(&other.document) })
+                Some(Beside { id: place.0, name: self.distinct_name_of(entry), document: Arc::clone(&other.document) })
             }
             _ if self.options.names_hidden => None,
             _ => known,
@@ -205,7 +211,7 @@ impl App {
         let current = self.files.current.and_then(|row| self.files.entries.get(row)).map(FileEntry::place);
         let position = |place: &Place| self.files.entries.iter().position(|entry| entry.place() == *place);
         let (true, Some(row)) = (current.as_ref() == Some(after), position(before)) else { return };
-        let name = self.name_of(&self.files.entries[row]);
+        let name = self.distinct_name_of(&self.files.entries[row]);
         let words = format!("Compare with {name}?");
         if let Some(compares) = offer::show(ui, theme, body, [&words, "Compare", "No"]) {
             self.offered = None;

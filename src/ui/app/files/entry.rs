@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::{Bytes, Profile};
+use crate::model::{Bytes, Profile, Shortage};
 use crate::open::{Entry, Stamp, Target};
 use crate::source::{Member, Spent, is_run_file};
 use crate::ui::app::files::loading::Loading;
@@ -108,6 +108,49 @@ impl OpenFile {
     }
 }
 
+/// How a file stands. The greatest is the worst: those that fail, by the bytes they are over, then by those they need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Standing {
+    /// Whether it does not fit, or tells of an allocation that failed.
+    pub fails: bool,
+    /// Bytes over the limit.
+    pub over: Bytes,
+    /// Bytes needed.
+    pub need: Bytes,
+}
+
+impl Standing {
+    fn new(need: Bytes, limit: Option<Bytes>, shortage: Option<Shortage>) -> Self {
+        let over = limit.map_or(Bytes::ZERO, |limit| need.saturating_sub(limit));
+        let over = over.max(shortage.and_then(|shortage| shortage.over_by).unwrap_or_default());
+        Self { fails: shortage.is_some() || over > Bytes::ZERO, over, need }
+    }
+}
+
+impl OpenFile {
+    /// The numbers of the worst out-of-memory message where there is no program beside it; none of them are known of an
+    /// allocation that failed in a snapshot.
+    #[must_use]
+    pub fn shortage(&self) -> Option<Shortage> {
+        let told = || self.document.analysis.shortage.map(|worst| worst.1).unwrap_or_default();
+        self.document.has_failed().then(told)
+    }
+
+    fn standing(&self) -> Option<Standing> {
+        let (program, color) = self.document.main();
+        let shortage = self.shortage();
+        if let Some(space) = self.document.space(program, color) {
+            let capacity = self.shared.capacity.get(&color).or(space.capacity.as_ref()).map(|capacity| capacity.bytes);
+            return Some(Standing::new(space.xprof.allocated, capacity, shortage));
+        }
+        if let Some(tiles) = &self.document.analysis.tiles {
+            return Some(Standing::new(Bytes(tiles.max?.1), tiles.limit.map(Bytes), None));
+        }
+        let need = shortage?.needed.unwrap_or_default();
+        Some(Standing::new(need, shortage.and_then(|shortage| shortage.limit()), shortage))
+    }
+}
+
 impl FileEntry {
     /// An entry for something to open.
     pub(super) fn new(place: Place, name: String, target: Target, state: FileState) -> Self {
@@ -172,22 +215,17 @@ impl FileEntry {
         self.name == name || self.listed().is_some_and(|entry| entry.full_name() == name)
     }
 
-    /// (bytes over the limit, bytes needed), if known.
-    pub(super) fn excess_and_need(&self) -> Option<(Bytes, Bytes)> {
-        let over = |need: Bytes, limit: Option<Bytes>| limit.map_or(Bytes::ZERO, |limit| need.saturating_sub(limit));
+    /// How it stands, if known.
+    pub(super) fn standing(&self) -> Option<Standing> {
         if let FileState::Open(open) = &self.state {
-            let (program, color) = open.document.main();
-            if let Some(space) = open.document.space(program, color) {
-                let need = space.xprof.allocated;
-                return Some((over(need, space.capacity.as_ref().map(|capacity| capacity.bytes)), need));
-            }
-            if let Some(tiles) = &open.document.analysis.tiles {
-                let need = Bytes(tiles.max?.1);
-                return Some((over(need, tiles.limit.map(Bytes)), need));
-            }
+            return open.standing();
         }
-        let (need, limit) = self.known()?;
-        Some((over(need, limit), need))
+        let shortage = self.listed().and_then(Entry::known_shortage);
+        let (need, limit) = self.known().unzip();
+        if need.is_none() && shortage.is_none() {
+            return None;
+        }
+        Some(Standing::new(need.unwrap_or_default(), limit.flatten(), shortage))
     }
 
     /// Whether it is a group member of this module name.

@@ -27,7 +27,7 @@ pub use entry::{FileEntry, FileState, OpenFile, Place};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::{Bytes, Profile, Program};
+use crate::model::{Profile, Program};
 use crate::open::{Collection, Target, join_messages, tells_of_snapshot};
 use crate::ui::app::files::follower::Following;
 use crate::ui::app::files::loading::{LoadResult, Loading};
@@ -424,7 +424,25 @@ impl Files {
         (group.collection.entries.len() == 1).then_some(group)
     }
 
-    /// Sorts entries by bytes over the limit, then by bytes needed; members of a group stay together. Nothing moves
+    /// The folder that tells an entry from others of the same name; `None` where the name alone does.
+    #[must_use]
+    pub fn place_of(&self, entry: &FileEntry) -> Option<String> {
+        let own = self.own_list(entry);
+        let name = own.map_or(&entry.name, |list| &list.name);
+        let is_same = |other: &FileEntry| {
+            other.place() != entry.place() && self.own_list(other).map_or(&other.name, |list| &list.name) == name
+        };
+        if !self.entries.iter().any(is_same) {
+            return None;
+        }
+        let place = match entry.listed().filter(|_| own.is_none()) {
+            Some(listed) => listed.group.clone(),
+            None => entry.target.origin()?.parent()?.file_name()?.to_string_lossy().into_owned(),
+        };
+        Some(place).filter(|place| !place.is_empty())
+    }
+
+    /// Sorts entries worst first ([`Standing`](entry::Standing)); members of a group stay together. Nothing moves
     /// while something is being read.
     fn arrange(&mut self) {
         if !self.is_unordered || self.is_loading() {
@@ -440,7 +458,7 @@ impl Files {
             }
         }
         units.sort_by_cached_key(|unit| {
-            std::cmp::Reverse(unit.iter().filter_map(FileEntry::excess_and_need).max().unwrap_or_default())
+            std::cmp::Reverse(unit.iter().filter_map(FileEntry::standing).max().unwrap_or_default())
         });
         self.entries = units.into_iter().flatten().collect();
         self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
@@ -454,7 +472,7 @@ impl Files {
         let paths = std::mem::take(&mut self.wanted_worst);
         let is_one = |entry: &FileEntry| entry.target.origin().is_some_and(|path| paths.iter().any(|one| one == path));
         let rows = self.entries.iter().enumerate().filter(|(_, entry)| is_one(entry));
-        let worst = rows.max_by_key(|(row, entry)| (entry.excess_and_need(), std::cmp::Reverse(*row)));
+        let worst = rows.max_by_key(|(row, entry)| (entry.standing(), std::cmp::Reverse(*row)));
         if let Some((row, _)) = worst {
             self.show_entry(row, work);
         }
@@ -555,20 +573,10 @@ impl Files {
         self.current = before.or_else(|| self.entries.iter().position(is_open));
     }
 
-    /// Number of entries that are known to need more than there is.
+    /// Number of entries that do not fit, or tell of an allocation that failed.
     #[must_use]
-    pub fn over(&self) -> usize {
-        let is_over = |entry: &&FileEntry| entry.excess_and_need().is_some_and(|(excess, _)| excess > Bytes::ZERO);
-        self.entries.iter().filter(is_over).count()
-    }
-
-    /// Number of entries of which only a failure is known: an out-of-memory message, without the program that it ended.
-    #[must_use]
-    pub fn failed(&self) -> usize {
-        let has_failed =
-            |entry: &&FileEntry| matches!(&entry.state, FileState::Open(open) if open.document.has_failed());
-        let is_over = |entry: &&FileEntry| entry.excess_and_need().is_some_and(|(excess, _)| excess > Bytes::ZERO);
-        self.entries.iter().filter(has_failed).filter(|entry| !is_over(entry)).count()
+    pub fn failing(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.standing().is_some_and(|standing| standing.fails)).count()
     }
 
     /// Indices of the entries that are decoded.

@@ -151,13 +151,11 @@ impl App {
         let kind = if self.files.groups.is_empty() { "file" } else { "program" };
         let words = match all {
             _ if shown < all => format!("{} of {}", thousands(shown), thousands(all)),
-            _ => match (self.files.over(), self.files.failed()) {
-                (0, 0) => counted(all, kind),
-                (over, 0) => format!("{} of {} over", thousands(over as u64), counted(all, kind)),
-                (0, failed) => format!("{} of {} failed", thousands(failed as u64), counted(all, kind)),
-                (over, failed) => {
-                    format!("{} of {} over or failed", thousands((over + failed) as u64), counted(all, kind))
-                }
+            _ => match self.files.failing() {
+                0 => counted(all, kind),
+                _ if all == 1 => "does not fit".to_owned(),
+                1 => format!("1 of {} does not fit", thousands(all)),
+                failing => format!("{} of {} do not fit", thousands(failing as u64), thousands(all)),
             },
         };
         let y = head.center().y;
@@ -238,6 +236,9 @@ impl App {
         } else if response.hovered() || response.has_focus() {
             ui.painter().rect_filled(rect, 0.0, theme.hover);
         }
+        if !current && self.is_compared(entry) {
+            ui.painter().rect_filled(Rect::from_min_size(rect.min, Vec2::new(3.0, ROW)), 0.0, theme.accent);
+        }
         let stops = self.row(ui, style, rect, index);
         let is_single = entry.group.is_none() || self.files.own_list(entry).is_some();
         let closes = is_single && !style.rail && !matches!(entry.state, FileState::Loading(_)) && {
@@ -250,7 +251,7 @@ impl App {
         self.row_menu(&response, theme, (entry, index), asked);
         let kind = if entry.group.is_some() { "Program" } else { "File" };
         response.widget_info(|| {
-            WidgetInfo::selected(Role::ListItem, true, current, format!("{kind} {}", self.name_of(entry)))
+            WidgetInfo::selected(Role::ListItem, true, current, format!("{kind} {}", self.distinct_name_of(entry)))
         });
         if response.clicked() && !matches!(entry.state, FileState::Loading(_)) {
             let held = ui.input(|i| i.modifiers);
@@ -265,8 +266,11 @@ impl App {
             }
         }
         if response.hovered() {
-            let words = self.row_hint(entry);
+            let mut words = self.row_hint(entry);
             if !words.is_empty() {
+                if !current && self.files.current().is_some() {
+                    words.push_str("\nCtrl click: compare, with what is shown as before");
+                }
                 response.on_hover_text(words);
             }
         }

@@ -4,7 +4,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::loading::Loading;
 use crate::analysis::Verdict;
-use crate::model::{Bytes, NoteCode, thousands};
+use crate::model::{Bytes, Failure, NoteCode, Shortage, UnitSystem, thousands};
 use crate::ui::app::App;
 use crate::ui::app::chrome::top_bar::mark_of;
 use crate::ui::app::files::{FileEntry, FileState, OpenFile};
@@ -33,6 +33,8 @@ struct Facts {
     need: Option<Bytes>,
     capacity: Option<Bytes>,
     over: bool,
+    /// What is needed was requested on top of what is in use, so that it is no share of a capacity.
+    is_request: bool,
     /// Programs that were not decoded yet are drawn paler.
     quiet: bool,
     error: bool,
@@ -45,6 +47,9 @@ impl App {
             return String::new();
         }
         let mut lines = Vec::new();
+        if let FileState::Open(open) = &entry.state {
+            lines.extend(Some(open_facts(open, self.options.units).second).filter(|line| !line.is_empty()));
+        }
         lines.extend(entry.error.iter().map(|error| format!("could not be read: {error}")));
         lines.extend(entry.target.origin().map(|path| path.display().to_string()));
         if let Some(listed) = entry.listed() {
@@ -66,15 +71,16 @@ impl App {
     pub(in crate::ui::app) fn row(&self, ui: &mut Ui, style: ListStyle<'_>, rect: Rect, index: usize) -> bool {
         let ListStyle { theme, rail } = style;
         let entry = &self.files.entries[index];
-        let facts = match &entry.state {
+        let mut facts = match &entry.state {
             FileState::Loading(loading) => return self.loading_row(ui, style, rect, (entry, index), loading),
             FileState::Open(open) => {
-                let mut facts = open_facts(open);
+                let mut facts = open_facts(open, self.options.units);
                 if self.is_veiled(open) {
                     facts.second.clear();
                 }
-                // A group header already shows the name; the location tells apart programs of the same name.
-                if entry.listed().is_some() && facts.second == entry.name && self.files.own_list(entry).is_none() {
+                // The same lines as before it was opened, unless there is more to say of it.
+                let is_plain = facts.second.is_empty() || facts.second == entry.name;
+                if entry.listed().is_some() && is_plain && self.files.own_list(entry).is_none() {
                     facts.second = self.listed_facts(entry).second;
                 }
                 facts
@@ -82,6 +88,16 @@ impl App {
             FileState::Listed(_) => self.listed_facts(entry),
             FileState::Failed(_) | FileState::Cancelled => return false,
         };
+        let mut first = self.name_of(entry);
+        // The folder tells programs of the same name apart: it comes first.
+        if let Some(place) = self.files.place_of(entry) {
+            let place = self.listed_name(&place);
+            if facts.error {
+                first = place;
+            } else {
+                facts.second = std::mem::replace(&mut first, place);
+            }
+        }
         let mark_at = Pos2::new(if rail { rect.center().x } else { rect.left() + 19.0 }, rect.top() + 17.0);
         let (left, right) = (rect.left() + 34.0, rect.right() - 16.0);
         let painter = ui.painter().clone();
@@ -92,8 +108,14 @@ impl App {
         let color = if facts.quiet { theme.text2 } else { theme.text };
         let name = Pos2::new(left, rect.top() + 17.0);
         let font = Weight::Medium.at(size::BODY);
-        paint_cut(&painter, (name, Align2::LEFT_CENTER), &self.name_of(entry), font, color, right - left - 12.0);
         let small = Weight::Regular.at(size::SMALL);
+        let mut end = right - 12.0;
+        if let Some(side) = self.side_of(entry) {
+            // Its close button is behind it.
+            let at = Pos2::new(right - 12.0, rect.top() + 17.0);
+            end = painter.text(at, Align2::RIGHT_CENTER, side, small.clone(), theme.accent).left() - 6.0;
+        }
+        paint_cut(&painter, (name, Align2::LEFT_CENTER), &first, font, color, end - left);
         let y = rect.top() + 33.0;
         let device = painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, &facts.device, small.clone(), theme.text2);
         let color = if facts.error { theme.warn } else { theme.text2 };
@@ -102,8 +124,11 @@ impl App {
         let Some(need) = facts.need else { return false };
         let color = if facts.over { theme.danger } else { theme.text };
         let y = rect.top() + 50.0;
-        let words = self.options.units.short(need);
+        let words = self.need_words(need, facts.capacity);
         painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, words, Weight::Medium.at(size::BODY), color);
+        if facts.is_request {
+            return false;
+        }
         let track = Rect::from_min_max(Pos2::new(left, y - 2.5), Pos2::new(right - 74.0, y + 2.5));
         paint_gauge(&painter, track, need.0 as f64, facts.capacity.map(|c| c.0 as f64), theme);
         false
@@ -112,11 +137,30 @@ impl App {
     /// The verdict on a file, and the memory it needs in words.
     pub(in crate::ui::app) fn standing_of(&self, entry: &FileEntry) -> (Mark, String) {
         let facts = match &entry.state {
-            FileState::Open(open) => open_facts(open),
+            FileState::Open(open) => open_facts(open, self.options.units),
             _ => self.listed_facts(entry),
         };
-        let need = facts.need.map(|need| self.options.units.short(need)).unwrap_or_default();
+        let need = facts.need.map(|need| self.need_words(need, facts.capacity)).unwrap_or_default();
         (facts.mark.unwrap_or(Mark::Unknown), need)
+    }
+
+    /// Bytes needed, told from the capacity.
+    fn need_words(&self, need: Bytes, capacity: Option<Bytes>) -> String {
+        let units = self.options.units;
+        capacity.map_or_else(|| units.short(need), |capacity| units.beside(need, capacity))
+    }
+
+    /// Which side of the comparison that is shown a file is.
+    fn side_of(&self, entry: &FileEntry) -> Option<&'static str> {
+        let after = self.files.current.and_then(|row| self.files.entries.get(row))?;
+        let open = self.files.current()?;
+        let before = open.against?;
+        match entry.place() {
+            place if place == before => Some("before"),
+            place if place == after.place() => Some("after"),
+            place if open.beside.contains(&place) => Some("column"),
+            _ => None,
+        }
     }
 
     fn listed_facts(&self, entry: &FileEntry) -> Facts {
@@ -141,6 +185,9 @@ impl App {
             facts.over = capacity.is_some_and(|capacity| need > capacity);
             facts.mark = capacity.map(|_| if facts.over { Mark::Over } else { Mark::Fits });
             (facts.need, facts.capacity) = (Some(need), capacity);
+        }
+        if let Some(shortage) = listed.known_shortage() {
+            (facts.mark, facts.over, facts.is_request) = (Some(Mark::Over), true, shortage.is_request);
         }
         if entry.error.is_some() {
             (facts.second, facts.error) = ("could not be read".to_owned(), true);
@@ -198,7 +245,18 @@ fn some_of(names: &[&str]) -> String {
     }
 }
 
-fn open_facts(open: &OpenFile) -> Facts {
+/// A message in a few words: `CUDA driver, 512 MiB requested`.
+fn message_words(failure: &Failure, shortage: Shortage, units: UnitSystem) -> String {
+    let title = failure.kind.title();
+    let speaker = title.split_once(": ").map_or(title, |(speaker, _)| speaker);
+    let verb = if shortage.is_request { "requested" } else { "needed" };
+    match shortage.needed {
+        Some(needed) => format!("{speaker}, {} {verb}", units.short(needed)),
+        None => speaker.to_owned(),
+    }
+}
+
+fn open_facts(open: &OpenFile, units: UnitSystem) -> Facts {
     let document = &open.document;
     let profile = &document.profile;
     let (program, color) = document.main();
@@ -210,7 +268,10 @@ fn open_facts(open: &OpenFile) -> Facts {
         (None, Some(tiles)) => tiles.verdict(),
         (None, None) => Verdict::Unknown,
     };
-    let failed = document.has_failed();
+    // An out-of-memory message means that memory ran out, even if the capacity is unknown.
+    let shortage = open.shortage();
+    let message = document.analysis.shortage.filter(|_| space.is_none() && shortage.is_some());
+    let message = message.and_then(|(row, shortage)| Some((profile.failures.get(row)?, shortage)));
     let name = document.program(program).map(|(program, _)| program.name.clone()).unwrap_or_default();
     let more = profile.programs.len();
     let ipus = profile.tiles.as_ref().map(|tiles| format!("{} tiles", thousands(tiles.tile_count() as u64)));
@@ -223,7 +284,8 @@ fn open_facts(open: &OpenFile) -> Facts {
         };
         let live = profile.live.as_ref().map(|live| if live.heap.is_some() { "allocator dump" } else { "live arrays" });
         let snapshot = profile.caching.as_ref().map(|_| "PyTorch snapshot");
-        history.or(live.or(snapshot).map(str::to_owned))
+        let told = message.map(|(failure, shortage)| message_words(failure, shortage, units));
+        history.or(live.or(snapshot).map(str::to_owned)).or(told)
     };
     let name = if name.is_empty() { ipus.or_else(kinds).unwrap_or_default() } else { name };
     let runtime = document.analysis.runtime.iter().max_by_key(|allocator| allocator.peak);
@@ -232,6 +294,8 @@ fn open_facts(open: &OpenFile) -> Facts {
     let history = runtime.filter(|_| space.is_none() && tiles.is_none());
     let need = space.map(|space| space.xprof.allocated).or(tiles.and_then(|tiles| Some(Bytes(tiles.max?.1))));
     let need = need.or(history.map(|allocator| allocator.peak)).or(live.map(|live| live.total)).or(caching);
+    let told = message.map(|(_, shortage)| shortage).filter(|_| need.is_none());
+    let need = need.or(told.and_then(|shortage| shortage.needed));
     let limit = tiles.and_then(|tiles| tiles.limit.map(Bytes));
     let given = history.filter(|allocator| allocator.peak_stats.free > 0).and_then(|allocator| allocator.capacity);
     let cut = profile.sources.iter().find_map(|source| source.cut_at);
@@ -243,13 +307,14 @@ fn open_facts(open: &OpenFile) -> Facts {
         None => name,
     };
     Facts {
-        mark: Some(if failed { Mark::Over } else { mark_of(verdict) }),
+        mark: Some(if shortage.is_some() { Mark::Over } else { mark_of(verdict) }),
         second,
         error: cut.is_some() || is_damaged,
         device: profile.device.name.clone().unwrap_or_default(),
         need,
-        capacity: capacity.or(limit).or(given),
-        over: matches!(verdict, Verdict::Over { .. }),
+        capacity: capacity.or(limit).or(given).or(told.and_then(|shortage| shortage.limit())),
+        over: shortage.is_some() || matches!(verdict, Verdict::Over { .. }),
+        is_request: told.is_some_and(|shortage| shortage.is_request),
         ..Facts::default()
     }
 }

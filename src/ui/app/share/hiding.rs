@@ -45,6 +45,14 @@ impl App {
         if self.options.names_hidden { self.aliases.file(name) } else { name.clone() }
     }
 
+    /// Display name of a file that tells it from every other one: where another has the same name, with the folder before
+    /// it.
+    pub(in crate::ui::app) fn distinct_name_of(&self, entry: &FileEntry) -> String {
+        let name = self.name_of(entry);
+        let place = self.files.place_of(entry).map(|place| self.listed_name(&place));
+        place.map_or_else(|| name.clone(), |place| format!("{place}/{name}"))
+    }
+
     /// Display name of a folder or archive member.
     pub(in crate::ui::app) fn listed_name(&self, name: &str) -> String {
         if self.options.names_hidden { self.aliases.file(name) } else { name.to_owned() }

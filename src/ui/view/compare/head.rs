@@ -23,7 +23,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &st
         let same = was == is || (was == name && *is == context.document.profile.name);
         let programs =
             if same { String::new() } else { format!("   {} \u{2192} {}", found.pair.before, found.pair.after) };
-        let words = format!("{name}  \u{2192}  {}{programs}", context.document.profile.name);
+        let words = format!("{}{programs}", sides(name, &context.document.profile.name));
         cut_label(ui, &words, Weight::Medium.at(size::BODY), theme.text2, room);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if controls::button(ui, "End", "", theme).on_hover_text("End the comparison").clicked() {
@@ -83,6 +83,16 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &st
         ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).wrap());
     }
     others(ui, context, found);
+}
+
+/// Both sides by what tells them apart: of two programs of the same name their folders, with the name behind.
+fn sides(before: &str, after: &str) -> String {
+    match (before.rsplit_once('/'), after.rsplit_once('/')) {
+        (Some((was, name)), Some((is, same))) if name == same && was != is => {
+            format!("{was}  \u{2192}  {is}   {name}")
+        }
+        _ => format!("{before}  \u{2192}  {after}"),
+    }
 }
 
 /// The other memory spaces with what changed in them; each is a link that compares it.

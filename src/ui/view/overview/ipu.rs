@@ -72,7 +72,9 @@ fn verdict(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
     let units = context.options.units;
     let limit = tiles.limit.map(|limit| units.capacity(Bytes(limit))).unwrap_or_default();
     let worst = tiles.max.map_or_else(String::new, |(tile, bytes)| {
-        format!("The fullest tile, {}, holds {} of {limit}.", thousands(tile.into()), units.short(Bytes(bytes)))
+        let bytes = Bytes(bytes);
+        let held = tiles.limit.map_or_else(|| units.short(bytes), |limit| units.beside(bytes, Bytes(limit)));
+        format!("The fullest tile, {}, holds {held} of {limit}.", thousands(tile.into()))
     });
     let (color, answer, amount) = match tiles.verdict() {
         Verdict::Over { by } => {

@@ -11,11 +11,12 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let units = context.options.units;
-    let needs = units.short(scene.space.xprof.allocated);
     let name = &scene.space.name;
     let device = context.document.profile.device.name.as_deref();
     let on = device.map(|device| format!(" on each {device}")).unwrap_or_default();
     let capacity = context.capacity();
+    let allocated = scene.space.xprof.allocated;
+    let needs = capacity.as_ref().map_or_else(|| units.short(allocated), |c| units.beside(allocated, c.bytes));
     let of = capacity.as_ref().map(|c| units.capacity(c.bytes)).unwrap_or_default();
     let (color, answer, amount, sentence) = match context.verdict() {
         Verdict::Over { by } => (

@@ -144,13 +144,11 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
     };
     let on = context.shared.changes.on.len();
     let of = result.memory.capacity.map(|c| format!(" of {}", units.capacity(Bytes(c)))).unwrap_or_default();
-    let mut sentence = format!(
-        "{}{of} allocated, was {}.",
-        units.short(result.allocated()),
-        units.short(Bytes(result.memory.allocated))
-    );
+    let allocated = result.allocated();
+    let allocated =
+        result.memory.capacity.map_or_else(|| units.short(allocated), |c| units.beside(allocated, Bytes(c)));
+    let mut sentence = format!("{allocated}{of} allocated, was {}.", units.short(Bytes(result.memory.allocated)));
     if on == 0 {
-        let allocated = units.short(result.allocated());
         sentence = format!("{allocated}{of} allocated by the compiler. Switch changes on to see what they do.");
     } else if let Some(why) = &result.after.undecided {
         sentence = format!("{}.", capitalised(why));
