@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use highwater::analysis::tree::TreeKind;
 use highwater::analysis::what_if::{Edit, EditSet};
 use highwater::model::{Bytes, parse_size};
 use highwater::ui::app::DeepLink;
@@ -26,6 +27,18 @@ pub struct LinkArgs {
     /// Step to show instead of the peak
     #[arg(long)]
     pub step: Option<u32>,
+    /// First step of a range to measure
+    #[arg(long, value_name = "STEP")]
+    pub from: Option<u32>,
+    /// Last step of the range to measure
+    #[arg(long, value_name = "STEP")]
+    pub to: Option<u32>,
+    /// Steps that the time axis shows: `1398-2458`
+    #[arg(long, value_name = "FROM-TO", value_parser = parse_steps)]
+    pub zoom: Option<(u32, u32)>,
+    /// What the treemap groups by: scope, class, category, source, op, dtype, shape or sharding
+    #[arg(long = "tree", value_name = "KIND")]
+    pub tree: Option<TreeKind>,
     /// Memory available to a program, overriding the device's capacity: 15.75GiB
     #[arg(long, value_parser = parse_size)]
     pub capacity: Option<Bytes>,
@@ -43,6 +56,12 @@ pub struct LinkArgs {
     pub sets: Vec<PathBuf>,
 }
 
+/// A range of steps: `1398-2458`.
+fn parse_steps(text: &str) -> Result<(u32, u32), String> {
+    let ends = text.split_once('-').and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    ends.filter(|(from, to)| from < to).ok_or_else(|| "write a range of steps as 1398-2458".to_owned())
+}
+
 impl LinkArgs {
     /// The place these options select; `sets` are the named sets of changes that were read.
     pub fn link(&self, sets: Vec<EditSet>) -> DeepLink {
@@ -52,6 +71,12 @@ impl LinkArgs {
             space: self.space.clone(),
             select: self.select.clone(),
             step: self.step,
+            measured: (self.from.is_some() || self.to.is_some()).then(|| {
+                let (from, to) = (self.from.unwrap_or(0), self.to.unwrap_or(u32::MAX));
+                (from.min(to), from.max(to))
+            }),
+            zoom: self.zoom,
+            tree: self.tree,
             capacity: self.capacity,
             edits: self.edits.clone(),
             filter: self.filter.clone(),

@@ -28,6 +28,13 @@ fn a_comparison_answers_first_and_adds_up() {
     let sum: i64 = steps.iter().map(|step| step["difference"].as_i64().expect("a number")).sum();
     assert_eq!(Some(sum), space["allocated"]["difference"].as_i64());
     assert!(sum < 0);
+    let scopes = space["waterfall_by_scope"].as_array().expect("steps");
+    assert!(scopes.len() > 2 && scopes.iter().all(|step| step["scope"].is_string()), "{scopes:?}");
+    let by_scope: i64 = scopes.iter().map(|step| step["difference"].as_i64().expect("a number")).sum();
+    assert_eq!(by_scope, sum);
+    let largest = scopes[0]["scope"].as_str().expect("a name");
+    let (_, listed) = text.split_once("allocated, by scope at the peak").expect("the waterfall by scope");
+    assert!(listed.lines().nth(1).is_some_and(|line| line.contains(largest)), "{largest}: {listed}");
     assert_eq!(stdout(&run(&["report", &after, "--against", &before])), text, "the same by another name");
     let output = run(&["diff", "--format", "markdown", &before, &after]);
     assert!(stdout(&output).contains("| allocated | "), "{}", stdout(&output));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use highwater::analysis::compare::SpaceComparison;
+use highwater::analysis::compare::{SpaceComparison, StepOf};
 use highwater::analysis::{ProfileAnalysis, Scene};
 use highwater::model::{BufferId, Bytes, MemorySpace, Profile};
 use highwater::open;
@@ -44,13 +44,26 @@ fn add_up(before: &Side, after: &Side) -> SpaceComparison {
         |of: fn(&highwater::analysis::compare::WaterfallStep) -> i128| found.waterfall.iter().map(of).sum::<i128>();
     assert_eq!(sum(|step| step.before), allocated(from), "{what}: before");
     assert_eq!(sum(|step| step.after), allocated(to), "{what}: after");
-    for step in found.waterfall.iter().filter(|step| step.class.is_some()) {
+    let by_scope = |of: fn(&highwater::analysis::compare::WaterfallStep) -> i128| -> i128 {
+        found.waterfall_by_scope.iter().map(of).sum()
+    };
+    assert_eq!(by_scope(|step| step.before), allocated(from), "{what}: before, by scope");
+    assert_eq!(by_scope(|step| step.after), allocated(to), "{what}: after, by scope");
+    let steps = found.waterfall.iter().chain(&found.waterfall_by_scope);
+    for step in steps.filter(|step| step.of != StepOf::Unused) {
         let parts = i128::from(step.appeared) - i128::from(step.gone) + step.resized + i128::from(step.came)
             - i128::from(step.left);
         assert_eq!(parts, step.difference(), "{what}: {step:?}");
     }
     let held = held(to) - held(from);
     assert_eq!(found.groups.iter().map(|row| row.difference()).sum::<i128>(), held, "{what}: groups");
+    for step in &found.waterfall_by_scope {
+        if let StepOf::Scope(scope) = &step.of {
+            let rows = found.groups.iter().filter(|row| row.scope == *scope);
+            let (was, is) = rows.fold((0, 0), |(was, is), row| (was + row.before, is + row.after));
+            assert_eq!((i128::from(was), i128::from(is)), (step.before, step.after), "{what}: {scope}");
+        }
+    }
     assert_eq!(found.buffers.iter().map(|row| row.difference()).sum::<i128>(), held, "{what}: buffers");
     let mut seen = std::collections::HashSet::new();
     for row in &found.buffers {

@@ -89,7 +89,7 @@ fn the_window_and_the_command_tell_the_same_difference() {
     assert!(says(&harness, &UnitSystem::Binary.signed(allocated)));
     assert!(says(&harness, &diff::matched(space).expect("matched")));
     for step in space.waterfall.iter().filter(|step| step.difference != 0) {
-        let words = format!("{} {}", step.class, UnitSystem::Binary.signed(step.difference));
+        let words = format!("{} {}", step.name.text(), UnitSystem::Binary.signed(step.difference));
         harness.get_by_role_and_label(Role::Button, &words);
     }
     for (name, bytes) in [("Before", space.allocated.before), ("After", space.allocated.after)] {
@@ -132,11 +132,11 @@ fn the_table_is_filtered_by_words_and_by_a_click_on_a_class() {
     let all = words_of_rows(&harness).len();
     assert!(all > 1);
     let step = printed.pairs[0].spaces[0].waterfall.iter().find(|step| step.difference != 0).expect("a difference");
-    let label = format!("{} {}", step.class, UnitSystem::Binary.signed(step.difference));
+    let label = format!("{} {}", step.name.text(), UnitSystem::Binary.signed(step.difference));
     harness.get_by_role_and_label(Role::Button, &label).click();
     harness.run_ok();
     let listed = words_of_rows(&harness);
-    let expected = groups.iter().filter(|row| row.class == step.class).count();
+    let expected = groups.iter().filter(|row| row.class == step.name.text()).count();
     assert_eq!(listed.len(), expected, "{listed:?}");
     harness.key_press(Key::Escape);
     harness.run_ok();
@@ -257,9 +257,28 @@ fn a_program_is_not_compared_with_a_file_without_one() {
 }
 
 #[test]
-fn the_map_has_every_large_difference_and_chooses_its_row() {
+fn a_scope_of_the_waterfall_lists_its_rows() {
     let mut harness = compared_of("bf16_mlp_v5p");
     harness.get_by_label("By scope").click();
+    harness.run_ok();
+    let printed = printed_of("bf16_mlp_v5p");
+    let space = &printed.pairs[0].spaces[0];
+    let steps: Vec<_> = space.waterfall_by_scope.iter().filter(|step| step.difference != 0).collect();
+    let label = |step: &diff::StepDiff| format!("{} {}", step.name.text(), UnitSystem::Binary.signed(step.difference));
+    for step in steps.iter().take(6) {
+        harness.get_by_role_and_label(Role::Button, &label(step));
+    }
+    let step = steps.first().expect("a difference");
+    harness.get_by_role_and_label(Role::Button, &label(step)).click();
+    harness.run_ok();
+    let listed = words_of_rows(&harness);
+    assert!(!listed.is_empty() && listed.iter().all(|row| row.contains(step.name.text())), "{listed:?}");
+}
+
+#[test]
+fn the_map_has_every_large_difference_and_chooses_its_row() {
+    let mut harness = compared_of("bf16_mlp_v5p");
+    harness.get_by_label("As a map").click();
     harness.run_ok();
     let printed = printed_of("bf16_mlp_v5p");
     let space = &printed.pairs[0].spaces[0];

@@ -180,7 +180,7 @@ fn two_folders_are_compared_program_by_program_the_largest_change_first() {
 #[test]
 fn the_map_is_read_by_keys() {
     let mut harness = compared(&pair("bf16_mlp_v5p"));
-    harness.get_by_label("By scope").click();
+    harness.get_by_label("As a map").click();
     harness.run_ok();
     let map = |harness: &Harness<'_, App>| {
         let images = harness.query_all_by_role(Role::Image).filter_map(|node| node.accesskit_node().label());

@@ -529,4 +529,5 @@ fn each_text_that_is_pasted_is_shown() {
         assert!(says(&harness, used), "{used}: {:?}", words(&harness));
     }
     assert!(says(&harness, "File pasted text 2"), "{:?}", words(&harness));
+    assert_eq!(harness.state().files.failing(), 2, "both failed");
 }

@@ -142,6 +142,14 @@ impl Folder {
     }
 }
 
+/// The folded scope of a buffer; the kind of instruction in parentheses where names tell none.
+pub(super) fn scope_of(scene: Scene<'_>, rows: &Rows, row: u32) -> String {
+    let table = scene.table();
+    let row = rows.table_row[row as usize] as usize;
+    let scope = table.scope.at(row);
+    if scope.is_empty() { format!("({})", table.opcode.at(row)) } else { scope.to_owned() }
+}
+
 /// Folds both peaks; the largest difference first. The differences of all rows add up to that of the peaks.
 pub(super) fn rows(
     before: Scene<'_>,
@@ -152,12 +160,6 @@ pub(super) fn rows(
 ) -> Vec<GroupRow> {
     let mut folder = Folder::default();
     let [table_before, table_after] = [before.table(), after.table()];
-    let scope = |scene: Scene<'_>, rows: &Rows, row: u32| {
-        let table = scene.table();
-        let row = rows.table_row[row as usize] as usize;
-        let scope = table.scope.at(row);
-        if scope.is_empty() { format!("({})", table.opcode.at(row)) } else { scope.to_owned() }
-    };
     let shape_before = |row: u32| table_before.shape.at(rows_before.table_row[row as usize] as usize);
     let shape_after = |row: u32| table_after.shape.at(rows_after.table_row[row as usize] as usize);
     for pair in &matching.pairs {
@@ -167,9 +169,9 @@ pub(super) fn rows(
         }
         // What was renamed is told by its new name on both sides, unless only the peak before holds it.
         let row = if to > 0 {
-            folder.row(rows_after.class[pair.after as usize], &scope(after, rows_after, pair.after))
+            folder.row(rows_after.class[pair.after as usize], &scope_of(after, rows_after, pair.after))
         } else {
-            folder.row(rows_before.class[pair.before as usize], &scope(before, rows_before, pair.before))
+            folder.row(rows_before.class[pair.before as usize], &scope_of(before, rows_before, pair.before))
         };
         if from > 0 {
             folder.add_before(row, (rows_before.buffers[pair.before as usize], from), shape_before(pair.before));
@@ -179,12 +181,12 @@ pub(super) fn rows(
         }
     }
     for &only in matching.only_before.iter().filter(|&&row| rows_before.at_peak[row as usize] > 0) {
-        let row = folder.row(rows_before.class[only as usize], &scope(before, rows_before, only));
+        let row = folder.row(rows_before.class[only as usize], &scope_of(before, rows_before, only));
         let at_peak = (rows_before.buffers[only as usize], rows_before.at_peak[only as usize]);
         folder.add_before(row, at_peak, shape_before(only));
     }
     for &only in matching.only_after.iter().filter(|&&row| rows_after.at_peak[row as usize] > 0) {
-        let row = folder.row(rows_after.class[only as usize], &scope(after, rows_after, only));
+        let row = folder.row(rows_after.class[only as usize], &scope_of(after, rows_after, only));
         let at_peak = (rows_after.buffers[only as usize], rows_after.at_peak[only as usize]);
         folder.add_after(row, at_peak, shape_after(only));
     }

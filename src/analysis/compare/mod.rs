@@ -11,7 +11,7 @@ pub use aligned::{Aligned, Mark};
 pub use groups::{Change, GroupRow};
 pub use matching::{Matching, Sameness};
 pub use programs::{ProgramName, ProgramPairs, pair_programs};
-pub use waterfall::WaterfallStep;
+pub use waterfall::{StepOf, WaterfallStep};
 
 use super::scene::Scene;
 use crate::model::{BufferId, Bytes};
@@ -25,6 +25,8 @@ pub struct SpaceComparison {
     pub matching: Matching,
     /// From the allocated bytes before to those after, by class; the steps add up to the byte.
     pub waterfall: Vec<WaterfallStep>,
+    /// The same by folded scope.
+    pub waterfall_by_scope: Vec<WaterfallStep>,
     /// What the peaks hold, equal layers folded; the largest difference first.
     pub groups: Vec<GroupRow>,
     /// Single buffers at either peak, the largest difference first; those without any are left out.
@@ -60,14 +62,15 @@ impl SpaceComparison {
     pub fn new(before: Scene<'_>, after: Scene<'_>) -> Self {
         let (rows_before, rows_after) = rayon::join(|| Rows::new(before), || Rows::new(after));
         let matching = Matching::new(&rows_before, &rows_after);
-        let waterfall = waterfall::steps(before, after, &rows_before, &rows_after, &matching);
+        let waterfall = waterfall::by_class(before, after, &rows_before, &rows_after, &matching);
+        let waterfall_by_scope = waterfall::by_scope(before, after, &rows_before, &rows_after, &matching);
         let groups = groups::rows(before, after, &rows_before, &rows_after, &matching);
         let buffers = buffers(&rows_before, &rows_after, &matching);
         let place = |pair: &matching::Pair| {
             (rows_before.buffers[pair.before as usize], rows_after.buffers[pair.after as usize])
         };
         let matched = matching.pairs.iter().map(place).collect();
-        Self { matching, waterfall, groups, buffers, matched }
+        Self { matching, waterfall, waterfall_by_scope, groups, buffers, matched }
     }
 }
 

@@ -2,17 +2,19 @@
 
 use super::schema::{
     BufferDiff, BytesDiff, Diff, FindingDiff, FindingsDiff, GroupDiff, MatchedReport, NumberDiff, PairDiff, PhaseDiff,
-    ShapeDiff, SpaceDiff, StepDiff,
+    ShapeDiff, SpaceDiff, StepDiff, StepName,
 };
 use crate::advisor::{Finding, advise};
-use crate::analysis::class::Class;
-use crate::analysis::compare::{Change, SpaceComparison};
+use crate::analysis::compare::{Change, SpaceComparison, StepOf, WaterfallStep};
 use crate::analysis::phases::{Phase, Phases};
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::analysis::stacked_curves::Grouping;
 use crate::analysis::{ProfileAnalysis, Scene};
 use crate::export::report::Options;
 use crate::model::{BufferId, Bytes, Device, MemorySpace, Profile};
+
+/// What is allocated and holds nothing at the peak, the last step of a waterfall.
+pub const UNUSED: &str = "unused at the peak";
 
 /// A profile with its analysis.
 #[derive(Debug, Clone, Copy)]
@@ -165,21 +167,24 @@ fn compare(diff: &mut SpaceDiff, before: Scene<'_>, after: Scene<'_>, options: &
         buffers_only_before: matching.unmatched[0],
         buffers_only_after: matching.unmatched[1],
     });
-    diff.waterfall = found
-        .waterfall
-        .iter()
-        .map(|step| StepDiff {
-            class: step.class.map_or("unused at the peak", Class::name),
-            before: step.before,
-            after: step.after,
-            difference: step.difference(),
-            appeared: step.appeared,
-            gone: step.gone,
-            resized: step.resized,
-            came: step.came,
-            left: step.left,
-        })
-        .collect();
+    let step = |step: &WaterfallStep, unused: StepName| StepDiff {
+        name: match &step.of {
+            StepOf::Class(class) => StepName::Class(class.name()),
+            StepOf::Scope(scope) => StepName::Scope(scope.clone()),
+            StepOf::Unused => unused,
+        },
+        before: step.before,
+        after: step.after,
+        difference: step.difference(),
+        appeared: step.appeared,
+        gone: step.gone,
+        resized: step.resized,
+        came: step.came,
+        left: step.left,
+    };
+    diff.waterfall = found.waterfall.iter().map(|of| step(of, StepName::Class(UNUSED))).collect();
+    diff.waterfall_by_scope =
+        found.waterfall_by_scope.iter().map(|of| step(of, StepName::Scope(UNUSED.to_owned()))).collect();
     let differs = found.groups.iter().filter(|row| row.change() != Change::Equal);
     diff.group_count = differs.clone().count();
     diff.groups_equal = found.groups.len() - diff.group_count;

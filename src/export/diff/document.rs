@@ -1,8 +1,8 @@
 //! The comparison as a document, for a pull request's comment or a page.
 
-use super::schema::{Diff, NumberDiff, PairDiff, SpaceDiff};
+use super::schema::{Diff, NumberDiff, PairDiff, SpaceDiff, StepDiff, StepName};
 use super::text::{
-    capacity, change, counts, devices, headline, matched, numbers, parts, shapes, signed, size, value, wide,
+    capacity, change, counts, devices, headline, matched, numbers, parts, scopes, shapes, signed, size, value, wide,
 };
 use crate::export::document::{Block, Document, Item, Line, Table, Tone};
 use crate::model::{UnitSystem, thousands};
@@ -72,17 +72,26 @@ fn add_space(out: &mut Document, space: &SpaceDiff) {
         table.row([label.into(), side(value.before), side(value.after), change(value.difference)]);
     }
     out.table(table);
-    let mut table = Table::new(["allocated, by class at the peak", ">before", ">after", ">difference", ""]);
-    for step in &space.waterfall {
-        table.row([
-            step.class.into(),
-            Line::from(wide(step.before)).sorted_by(step.before),
-            Line::from(wide(step.after)).sorted_by(step.after),
-            change(Some(step.difference)),
-            parts(step, UnitSystem::Binary).into(),
-        ]);
+    let mut waterfall = |title: &str, steps: &[StepDiff]| {
+        let mut table = Table::new([title, ">before", ">after", ">difference", ""]);
+        for step in steps {
+            table.row([
+                match &step.name {
+                    StepName::Class(name) => (*name).into(),
+                    StepName::Scope(name) => Line::code(name),
+                },
+                Line::from(wide(step.before)).sorted_by(step.before),
+                Line::from(wide(step.after)).sorted_by(step.after),
+                change(Some(step.difference)),
+                parts(step, UnitSystem::Binary).into(),
+            ]);
+        }
+        out.table(table);
+    };
+    waterfall("allocated, by class at the peak", &space.waterfall);
+    if space.waterfall_by_scope.iter().any(|step| step.difference != 0) {
+        waterfall("allocated, by scope at the peak", &scopes(space));
     }
-    out.table(table);
     let mut table = Table::new([">difference", "", "class", "what", ">buffers", "shape"]);
     for group in &space.groups {
         table.row([

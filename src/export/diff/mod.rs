@@ -6,10 +6,10 @@ mod schema;
 mod sweep;
 mod text;
 
-pub use build::{Builder, NEEDED, Side, compare_findings, compare_memory};
+pub use build::{Builder, NEEDED, Side, UNUSED, compare_findings, compare_memory};
 pub use schema::{
     BufferDiff, BytesDiff, Diff, FindingDiff, FindingsDiff, GroupDiff, MatchedReport, NumberDiff, PairDiff, PhaseDiff,
-    ShapeDiff, SpaceDiff, StepDiff,
+    ShapeDiff, SpaceDiff, StepDiff, StepName,
 };
 pub use sweep::{Column, Sweep};
 pub use text::{headline, matched, parts, shapes};

@@ -91,6 +91,8 @@ pub struct SpaceDiff {
     pub matched: Option<MatchedReport>,
     /// From the allocated bytes before to those after by class; the differences add up to that of `allocated`.
     pub waterfall: Vec<StepDiff>,
+    /// The same by folded scope, of all classes together.
+    pub waterfall_by_scope: Vec<StepDiff>,
     /// What the peaks hold, equal layers folded, the largest difference first. Rows without a difference are counted in
     /// `groups_equal`.
     pub groups: Vec<GroupDiff>,
@@ -137,11 +139,33 @@ pub struct MatchedReport {
     pub buffers_only_after: usize,
 }
 
-/// A class in the waterfall.
-#[derive(Debug, Serialize)]
+/// What a step of a waterfall stands for; the key of its name in JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepName {
+    /// Name of a class; `unused at the peak` for what is allocated and holds nothing there.
+    Class(&'static str),
+    /// A folded scope; the kind of instruction in parentheses where names tell none.
+    Scope(String),
+}
+
+impl StepName {
+    /// The name itself.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Class(name) => name,
+            Self::Scope(name) => name,
+        }
+    }
+}
+
+/// A class or scope in a waterfall.
+#[derive(Debug, Clone, Serialize)]
 pub struct StepDiff {
-    /// Name of the class; `unused at the peak` for what is allocated and holds nothing there.
-    pub class: &'static str,
+    /// What it stands for.
+    #[serde(flatten)]
+    pub name: StepName,
     /// Bytes at the peak before. Negative only where buffers share memory.
     pub before: i128,
     /// Bytes at the peak after.

@@ -3,8 +3,12 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-use super::schema::{BytesDiff, Diff, FindingDiff, GroupDiff, NumberDiff, PairDiff, SpaceDiff, StepDiff};
+use super::build::UNUSED;
+use super::schema::{BytesDiff, Diff, FindingDiff, GroupDiff, NumberDiff, PairDiff, SpaceDiff, StepDiff, StepName};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
+
+/// Scopes of the waterfall that are listed singly; the others are one line.
+const MOST_SCOPES: usize = 8;
 
 /// Findings listed of each kind.
 const MOST_FINDINGS: usize = 10;
@@ -172,6 +176,41 @@ pub fn parts(step: &StepDiff, units: UnitSystem) -> String {
     parts.join(", ")
 }
 
+/// The waterfall by scope as it is read: the largest differences, all other scopes together, and what holds nothing.
+/// The steps add up as all of them do.
+pub(super) fn scopes(space: &SpaceDiff) -> Vec<StepDiff> {
+    let (unused, steps): (Vec<&StepDiff>, Vec<&StepDiff>) =
+        space.waterfall_by_scope.iter().partition(|step| step.name.text() == UNUSED);
+    let differ = steps.iter().filter(|step| step.difference != 0).count();
+    let (singly, others) = steps.split_at(differ.min(MOST_SCOPES));
+    let mut rows: Vec<StepDiff> = singly.iter().map(|&step| step.clone()).collect();
+    rows.extend(together(others));
+    rows.extend(unused.into_iter().cloned());
+    rows
+}
+
+/// Several scopes as one step.
+fn together(steps: &[&StepDiff]) -> Option<StepDiff> {
+    let name = match steps {
+        [] => return None,
+        [one] => one.name.clone(),
+        _ => StepName::Scope(format!("{} other scopes", thousands(steps.len() as u64))),
+    };
+    let sum = |of: fn(&StepDiff) -> i128| steps.iter().map(|step| of(step)).sum();
+    let bytes = |of: fn(&StepDiff) -> u64| steps.iter().map(|step| of(step)).fold(0, u64::saturating_add);
+    Some(StepDiff {
+        name,
+        before: sum(|step| step.before),
+        after: sum(|step| step.after),
+        difference: sum(|step| step.difference),
+        appeared: bytes(|step| step.appeared),
+        gone: bytes(|step| step.gone),
+        resized: sum(|step| step.resized),
+        came: bytes(|step| step.came),
+        left: bytes(|step| step.left),
+    })
+}
+
 /// A signed size that may be below zero itself.
 pub(super) fn wide(bytes: i128) -> String {
     match u64::try_from(bytes) {
@@ -222,7 +261,17 @@ fn write_space(out: &mut String, space: &SpaceDiff) {
     }
     for step in &space.waterfall {
         let rest = format!("{:>12}  {}", signed(Some(step.difference)), parts(step, UnitSystem::Binary));
-        row(out, &format!("  {}", step.class), &wide(step.before), &wide(step.after), &rest);
+        row(out, &format!("  {}", step.name.text()), &wide(step.before), &wide(step.after), &rest);
+    }
+    if space.waterfall_by_scope.iter().any(|step| step.difference != 0) {
+        let _ = writeln!(out, "    allocated, by scope at the peak");
+        for step in scopes(space) {
+            // A scope is as long as its program makes it, so that it stands last.
+            let words = parts(&step, UnitSystem::Binary);
+            let words = if words.is_empty() { String::new() } else { format!(": {words}") };
+            let rest = format!("{:>12}  {}{words}", signed(Some(step.difference)), step.name.text());
+            row(out, "", &wide(step.before), &wide(step.after), &rest);
+        }
     }
     if !space.phases.is_empty() {
         let _ = writeln!(out, "    highest use by pass");

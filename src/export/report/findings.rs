@@ -186,6 +186,25 @@ fn step(step: &Step) -> StepReport {
     }
 }
 
+/// A plan in one sentence, with its changes as the window calls them.
+fn in_words(plan: &PlanReport) -> String {
+    plan.edits.iter().fold(plan.summary.clone(), |sentence, edit| match edit.parse::<Edit>() {
+        Ok(known) => sentence.replace(&format!("`{edit}`"), &format!("\u{201c}{}\u{201d}", known.in_words())),
+        Err(_) => sentence,
+    })
+}
+
+/// Changes as options of the command, `--edit "remat layer_*" --edit "donate params"`; one that names hundreds of
+/// arguments in words, and written out in JSON only.
+fn tried(edits: &[String]) -> String {
+    let option = |edit: &String| match edit.parse::<Edit>() {
+        Ok(long) if edit.len() > WRITTEN_OUT => format!("{} (written out in the JSON report)", long.in_words()),
+        _ => format!("`--edit \"{edit}\"`"),
+    };
+    let words = if edits.len() == 1 { "a change" } else { "changes" };
+    format!("as {words} to try: {}", edits.iter().map(option).collect::<Vec<_>>().join(" "))
+}
+
 /// A step of a plan in words: what to do, and the memory needed after it.
 fn step_text(step: &StepReport) -> String {
     let left = match step.verdict {
@@ -250,7 +269,10 @@ fn sentence(batch: &BatchReport) -> String {
         0 if batch.largest_that_may_fit > 0 => {
             format!("No batch is predicted to fit{maybe}; it is {} per device now{guess}", count(batch.per_device))
         }
-        0 => format!("Not even a batch of 1 per device fits; it is {} now{guess}", count(batch.per_device)),
+        0 => format!(
+            "With the batch alone changed, not even 1 per device fits; it is {} now{guess}",
+            count(batch.per_device)
+        ),
         largest if largest >= batch.per_device.saturating_mul(MOST_TIMES) => {
             format!(
                 "A batch of {} or more per device fits; it is {} now{guess}",
@@ -269,10 +291,11 @@ fn sentence(batch: &BatchReport) -> String {
 /// Writes the findings as text.
 pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanReport], batches: &[BatchReport]) {
     for plan in plans {
-        let _ = writeln!(out, "plan: {}. {}", plan.summary, results(plan));
+        let _ = writeln!(out, "plan: {}. {}", in_words(plan), results(plan));
         for (i, step) in plan.steps.iter().enumerate() {
             let _ = writeln!(out, "    {}. {}", i + 1, step_text(step));
         }
+        let _ = writeln!(out, "    {}", tried(&plan.edits));
     }
     for batch in batches {
         let _ = writeln!(out, "batch: {}", sentence(batch));
@@ -284,8 +307,7 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
             let _ = writeln!(out, "    {effect}");
         }
         if !finding.edits.is_empty() {
-            let edits: Vec<String> = finding.edits.iter().map(|edit| change(edit)).collect();
-            let _ = writeln!(out, "    as a change to try: {}", edits.join(", "));
+            let _ = writeln!(out, "    {}", tried(&finding.edits));
         }
         for advice in finding.printed_advice() {
             let _ = writeln!(out, "    - {advice}");
@@ -306,7 +328,7 @@ pub fn document(out: &mut Document, findings: &[FindingReport], plans: &[PlanRep
     }
     out.heading(3, "What to change");
     for plan in plans {
-        let words = format!(" {}. {}.", plan.summary, results(plan));
+        let words = format!(" {}. {}.", in_words(plan), results(plan));
         out.paragraph(Line::strong("Plan:").then_marked(&words, Weight::Plain));
         let step = |(i, step): (usize, &StepReport)| Item {
             number: Some(i + 1),
@@ -332,12 +354,3 @@ pub fn document(out: &mut Document, findings: &[FindingReport], plans: &[PlanRep
 
 /// Longest change that is written out.
 const WRITTEN_OUT: usize = 200;
-
-/// A change as it can be given again; one that names hundreds of arguments in words, and written out in JSON only.
-fn change(edit: &str) -> String {
-    let words = || edit.parse::<Edit>().map(|edit| edit.in_words());
-    match words() {
-        Ok(words) if edit.len() > WRITTEN_OUT => format!("{words} (written out in the JSON report)"),
-        _ => format!("`{edit}`"),
-    }
-}

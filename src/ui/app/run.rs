@@ -77,7 +77,11 @@ impl App {
             Command::Link => {
                 if let Some(link) = self.link() {
                     self.ctx.copy_text(link);
-                    self.say("Command line copied");
+                    self.say(if self.options.names_hidden {
+                        "Command line copied. Names are hidden in it, so it cannot be run"
+                    } else {
+                        "Command line copied"
+                    });
                 } else {
                     self.say("Pasted text is not in a file, so no command line can open it");
                 }

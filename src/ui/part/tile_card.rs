@@ -13,7 +13,7 @@ use crate::ui::widget::theme::{Slot, Theme, size};
 /// The current report, cached until another tile is chosen.
 #[derive(Default)]
 struct State {
-    of: (usize, Option<Vec<u32>>),
+    of: (u64, Option<Vec<u32>>),
     report: Option<MemoryReport>,
 }
 
@@ -43,7 +43,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         [] => tiles.max.map(|(tile, _)| vec![tile]),
         some => Some(some.to_vec()),
     };
-    let of = (std::sync::Arc::as_ptr(&document) as usize, chosen.clone());
+    let of = (document.id(), chosen.clone());
     if state.report.is_none() || state.of != of {
         let selection = chosen.clone().map_or(Selection::All, Selection::Tiles);
         state.report = Some(MemoryReport::new(memory, tiles.gaps.as_ref(), &selection, 8));

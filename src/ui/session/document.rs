@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::analysis::{ProfileAnalysis, ProgramAnalysis, Scene, SpaceAnalysis, Verdict};
 use crate::model::{Bytes, MemorySpace, Profile, Program};
@@ -9,6 +10,8 @@ use crate::model::{Bytes, MemorySpace, Profile, Program};
 /// A profile and its analysis.
 #[derive(Debug)]
 pub struct Document {
+    /// What tells its profile from every other one, also from one that is read after it is gone.
+    id: u64,
     /// Path of the file; `None` for piped or pasted input.
     pub path: Option<PathBuf>,
     /// The decoded profile.
@@ -67,15 +70,25 @@ impl Document {
     /// Analyses a profile.
     #[must_use]
     pub fn new(path: Option<PathBuf>, profile: Profile) -> Self {
+        // Not its address: that may be the next one's once this one is gone, and what was drawn would be shown for it.
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let analysis = ProfileAnalysis::new(&profile);
-        Self { path, profile: Arc::new(profile), analysis: Arc::new(analysis), before: None }
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { id, path, profile: Arc::new(profile), analysis: Arc::new(analysis), before: None }
+    }
+
+    /// Tells its profile from every other one of this process, for whatever is kept with it. Not 0. Comparing it with
+    /// another does not change it.
+    #[must_use]
+    pub const fn id(&self) -> u64 {
+        self.id
     }
 
     /// The same profile, compared with another document or with none.
     #[must_use]
     pub fn compared_with(&self, before: Option<Before>) -> Self {
-        let Self { path, profile, analysis, .. } = self;
-        Self { path: path.clone(), profile: Arc::clone(profile), analysis: Arc::clone(analysis), before }
+        let Self { id, path, profile, analysis, .. } = self;
+        Self { id: *id, path: path.clone(), profile: Arc::clone(profile), analysis: Arc::clone(analysis), before }
     }
 
     /// A program with its analysis.
@@ -156,5 +169,21 @@ impl Document {
     pub fn need(&self) -> Option<Bytes> {
         let (program, color) = self.main();
         Some(self.space(program, color)?.xprof.allocated)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_read_after_another_is_gone_is_not_taken_for_it() {
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..100 {
+            // Each is gone before the next one is made, which may have its address.
+            let document = Document::new(None, Profile::default());
+            assert!(seen.insert(document.id()), "{}", document.id());
+            assert_eq!(document.compared_with(None).id(), document.id(), "the same profile");
+        }
     }
 }

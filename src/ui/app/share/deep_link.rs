@@ -1,5 +1,6 @@
 //! The view, program, selection and step to open a file at.
 
+use crate::analysis::tree::TreeKind;
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::model::Bytes;
 use crate::ui::session::Pin;
@@ -17,6 +18,12 @@ pub struct DeepLink {
     pub select: Option<String>,
     /// A step in program order.
     pub step: Option<u32>,
+    /// A range of steps to measure, ends included.
+    pub measured: Option<(u32, u32)>,
+    /// The steps that the time axis shows.
+    pub zoom: Option<(u32, u32)>,
+    /// What the tree of live memory groups by.
+    pub tree: Option<TreeKind>,
     /// Capacity of HBM in bytes.
     pub capacity: Option<Bytes>,
     /// Named sets of changes.

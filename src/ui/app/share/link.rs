@@ -1,11 +1,12 @@
 //! Deep links: follows the one given on the command line, and writes the command line for what is shown.
 
+use crate::analysis::tree::TreeKind;
 use crate::model::{BufferId, Capacity, MemorySpace};
 use crate::open::Target;
 use crate::ui::app::files::{FileEntry, FileState, OpenFile};
 use crate::ui::app::{App, DeepLink};
 use crate::ui::session::Pin;
-use crate::ui::view::VIEWS;
+use crate::ui::view::{COMPARE, VIEWS};
 
 impl App {
     /// Checks that the current file has everything the link names.
@@ -69,6 +70,16 @@ impl App {
         }
     }
 
+    /// The file that the one that is shown is compared with, where each is one of its own.
+    fn compared_path(&self) -> Option<String> {
+        let after = self.files.entries.get(self.files.current?)?;
+        let place = self.files.current()?.against?;
+        let before = self.files.entries.iter().find(|entry| entry.place() == place)?;
+        let is_whole = |entry: &FileEntry| entry.group.is_none() || self.files.own_list(entry).is_some();
+        let path = before.target.origin().filter(|_| is_whole(after) && is_whole(before))?;
+        Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())
+    }
+
     /// The command line that opens the current view. While names are hidden, it has aliases for the file and the
     /// program, like the screen.
     pub(in crate::ui::app) fn link(&self) -> Option<String> {
@@ -84,7 +95,10 @@ impl App {
         } else {
             std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string()
         };
-        let mut words = vec!["highwater".to_owned(), quoted(&path), "--view".to_owned(), shared.view.to_owned()];
+        let before = self.compared_path().filter(|_| shared.view == COMPARE && !self.options.names_hidden);
+        let mut words = vec!["highwater".to_owned()];
+        words.extend(before.map(|path| quoted(&path)));
+        words.extend([quoted(&path), "--view".to_owned(), shared.view.to_owned()]);
         let mut add = |flag: &str, value: &str| words.extend([flag.to_owned(), quoted(value)]);
         if let Some((program, analysis)) = document.program(shared.program) {
             let entry = self.files.current.and_then(|index| self.files.entries.get(index));
@@ -107,6 +121,17 @@ impl App {
         }
         if let Some(step) = shared.step {
             add("--step", &step.to_string());
+        }
+        if let Some((from, to)) = shared.measured {
+            add("--from", &from.to_string());
+            add("--to", &to.to_string());
+        }
+        if let Some((from, to)) = shared.range {
+            let (from, to) = (from.max(0.0).floor() as u32, to.max(0.0).ceil() as u32);
+            add("--zoom", &format!("{from}-{}", to.max(from + 1)));
+        }
+        if shared.tree.kind != TreeKind::default() {
+            add("--tree", shared.tree.kind.word());
         }
         if let Some(capacity) = shared.capacity.get(&MemorySpace::HBM) {
             add("--capacity", &capacity.bytes.0.to_string());
@@ -163,6 +188,17 @@ fn go_to(open: &mut OpenFile, link: DeepLink) {
         open.shared.choose_tiles(vec![tile]);
     }
     open.shared.choose_step(link.step.or(open.shared.step));
+    let last =
+        document.scene(open.shared.program, open.shared.color).and_then(|scene| scene.map().points.checked_sub(1));
+    if let (Some((from, to)), Some(last)) = (link.measured, last) {
+        open.shared.measure((from.min(last), to.min(last)));
+    }
+    if let Some((from, to)) = link.zoom {
+        open.shared.zoom_to((f64::from(from), f64::from(to)));
+    }
+    if let Some(kind) = link.tree {
+        open.shared.divide_tree(kind);
+    }
     if let Some(entry) = link.view.as_deref().and_then(|id| VIEWS.shown(id, &document)) {
         open.shared.show_view(entry.id);
     }

@@ -241,5 +241,6 @@ fn place_of(saved: &SavedProfile) -> DeepLink {
         edits: edits(&saved.edits),
         filter: saved.filter.clone(),
         pins: saved.pins.iter().filter_map(|pin| pin.parse().ok()).collect(),
+        ..DeepLink::default()
     }
 }

@@ -21,7 +21,7 @@ const PINS: usize = 6;
 /// State of this part of the view.
 #[derive(Default)]
 pub struct State {
-    of: Option<(usize, usize)>,
+    of: Option<(u64, usize)>,
     chosen: usize,
     x: Option<Span>,
     raster: CachedRaster,
@@ -45,7 +45,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(snapshot) = &document.profile.caching else { return };
     let devices = &document.analysis.caching;
     let mut state = context.locals.take::<State>();
-    let document_id = std::sync::Arc::as_ptr(&document) as usize;
+    let document_id = document.id();
     if state.of.is_none_or(|(id, _)| id != document_id) {
         state.chosen = first(devices);
     }

@@ -34,7 +34,7 @@ const FREE: usize = 12;
 
 #[derive(Default)]
 struct State {
-    of: Option<usize>,
+    of: Option<u64>,
     /// Bytes before each chunk; gaps between regions are not counted.
     starts: Vec<u64>,
     /// Bytes in use before each chunk, and at the end.
@@ -68,7 +68,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let (Some(set), Some(analysis)) = (&document.profile.live, &document.analysis.live) else { return };
     let (Some(heap), Some(found)) = (&set.heap, &analysis.heap) else { return };
     let mut state = context.locals.take::<State>();
-    update(&mut state, heap, set, &analysis.kinds, std::sync::Arc::as_ptr(&document) as usize);
+    update(&mut state, heap, set, &analysis.kinds, document.id());
     let full = ui.max_rect();
     let line = |top: f32, height: f32| {
         Rect::from_min_size(Pos2::new(full.left() + 16.0, top), Vec2::new(full.width() - 32.0, height))
@@ -102,7 +102,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-fn update(state: &mut State, heap: &HeapMap, set: &LiveSet, kinds: &[Group], document: usize) {
+fn update(state: &mut State, heap: &HeapMap, set: &LiveSet, kinds: &[Group], document: u64) {
     if state.of == Some(document) {
         return;
     }

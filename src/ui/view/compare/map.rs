@@ -4,7 +4,7 @@
 use egui::{Align2, Color32, Pos2, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::state::{Found, State};
-use crate::export::diff::{GroupDiff, SpaceDiff};
+use crate::export::diff::{GroupDiff, SpaceDiff, StepName};
 use crate::model::{Bytes, UnitSystem, counted};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::paint_cut;
@@ -62,7 +62,8 @@ impl Part {
 pub fn classes(space: &SpaceDiff) -> Vec<(&'static str, Vec<Part>)> {
     let mut found: Vec<(&'static str, Vec<Part>)> = Vec::new();
     for step in &space.waterfall {
-        let of_class = |row: &&GroupDiff| row.class == step.class;
+        let StepName::Class(class) = step.name else { continue };
+        let of_class = |row: &&GroupDiff| row.class == class;
         let mut parts: Vec<Part> = Vec::new();
         for (at, row) in space.groups.iter().enumerate().filter(|(_, row)| of_class(row)) {
             let row_at = u32::try_from(at).ok();
@@ -73,7 +74,7 @@ pub fn classes(space: &SpaceDiff) -> Vec<(&'static str, Vec<Part>)> {
             u64::try_from(whole - held).unwrap_or(0)
         };
         let (before, after) = (rest(step.before, |part| part.before), rest(step.after, |part| part.after));
-        let name = if parts.is_empty() { step.class } else { "unchanged" };
+        let name = if parts.is_empty() { class } else { "unchanged" };
         parts.push(Part { name: name.to_owned(), before, after, row: None });
         parts.sort_by_key(|part| std::cmp::Reverse(part.largest()));
         if parts.len() > MOST {
@@ -84,7 +85,7 @@ pub fn classes(space: &SpaceDiff) -> Vec<(&'static str, Vec<Part>)> {
         }
         parts.retain(|part| part.largest() > 0);
         if !parts.is_empty() {
-            found.push((step.class, parts));
+            found.push((class, parts));
         }
     }
     found.sort_by_key(|(_, parts)| std::cmp::Reverse(parts.iter().map(Part::largest).sum::<u64>()));
@@ -323,7 +324,7 @@ mod tests {
     #[test]
     fn the_parts_of_a_class_add_up_to_it() {
         let step = |class, before: i128, after: i128| StepDiff {
-            class,
+            name: StepName::Class(class),
             before,
             after,
             difference: after - before,
@@ -349,7 +350,7 @@ mod tests {
             ["Activation", "Weight", "unused at the peak"]
         );
         for (class, parts) in &found {
-            let step = space.waterfall.iter().find(|step| step.class == *class).expect("its step");
+            let step = space.waterfall.iter().find(|step| step.name.text() == *class).expect("its step");
             let sums = parts.iter().fold((0, 0), |(b, a), part| (b + part.before, a + part.after));
             assert_eq!((i128::from(sums.0), i128::from(sums.1)), (step.before, step.after), "{class}");
             assert!(parts.len() <= MOST, "{class}");

@@ -125,7 +125,12 @@ fn without_space(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, 
 /// Waterfall or treemap, and the curves beside it where there is room.
 fn charts(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, both: Rect) {
     let is_wide = both.width() >= WIDE;
-    let mut choices = vec![(Chart::Classes, "By class"), (Chart::Scopes, "By scope"), (Chart::Tree, "As a tree")];
+    let mut choices = vec![
+        (Chart::Classes, "By class"),
+        (Chart::Scopes, "By scope"),
+        (Chart::Map, "As a map"),
+        (Chart::Tree, "As a tree"),
+    ];
     if found.sweep.is_some() {
         choices.push((Chart::Columns, "Side by side"));
     }
@@ -150,8 +155,8 @@ fn charts(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: 
         }
     });
     match state.chart {
-        Chart::Classes => waterfall::show(ui, context, state, found, rect),
-        Chart::Scopes => map::show(ui, context, state, found, rect),
+        Chart::Classes | Chart::Scopes => waterfall::show(ui, context, state, found, rect),
+        Chart::Map => map::show(ui, context, state, found, rect),
         Chart::Tree => tree::show(ui, context, state, found, rect),
         Chart::Columns => columns::bars(ui, context, found, rect),
         Chart::Curves => curves::show(ui, context, state, found, rect),

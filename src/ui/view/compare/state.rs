@@ -21,7 +21,7 @@ use crate::ui::widget::table::TableState;
 use crate::ui::work::Job;
 
 /// What is compared: addresses of both profiles, program, memory space, capacity chosen in the window.
-type Key = (Vec<usize>, usize, usize, MemorySpace, Option<u64>);
+type Key = (Vec<u64>, u64, usize, MemorySpace, Option<u64>);
 
 /// A limit more than so many times above the data is not in the picture.
 const FAR: u64 = 3;
@@ -149,8 +149,10 @@ pub enum Chart {
     /// The waterfall by class.
     #[default]
     Classes,
-    /// The treemap by class and scope.
+    /// The waterfall by scope.
     Scopes,
+    /// The treemap by class and scope.
+    Map,
     /// The same as an icicle.
     Tree,
     /// Before, further columns and after side by side.
@@ -227,9 +229,8 @@ impl State {
         let document = context.document;
         let capacity = context.shared.capacity.get(&context.shared.color).map(|capacity| capacity.bytes.0);
         let (program, color) = (context.shared.program, context.shared.color);
-        let of = |document: &Document| Arc::as_ptr(&document.profile) as usize;
         let sides = std::iter::once(&before.document).chain(before.beside.iter().map(|side| &side.document));
-        let key = (sides.map(|side| of(side)).collect(), of(document), program, color, capacity);
+        let key = (sides.map(|side| side.id()).collect(), document.id(), program, color, capacity);
         if self.key.as_ref() != Some(&key) {
             let had = self.key.as_ref().map_or(1, |key| key.0.len());
             self.key = Some(key);

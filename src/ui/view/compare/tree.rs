@@ -151,7 +151,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::diff::{GroupDiff, StepDiff};
+    use crate::export::diff::{GroupDiff, StepDiff, StepName};
 
     #[test]
     fn every_node_holds_what_is_below_it() {
@@ -170,7 +170,7 @@ mod tests {
             largest_after: None,
         };
         let step = |class, before: i128, after: i128| StepDiff {
-            class,
+            name: StepName::Class(class),
             before,
             after,
             difference: after - before,

@@ -1,10 +1,10 @@
-//! From the allocated bytes before to those after, class by class: every step starts where the last one ended.
+//! From the allocated bytes before to those after, class by class or scope by scope: every step starts where the last one ended.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::state::{Found, List, State};
+use super::state::{Chart, Found, List, State};
 use crate::analysis::class::Class;
-use crate::export::diff::{SpaceDiff, StepDiff, parts};
+use crate::export::diff::{SpaceDiff, StepDiff, UNUSED, parts};
 use crate::model::{Bytes, UnitSystem};
 use crate::ui::chart::{self, Fit, Span, Window, YAxis};
 use crate::ui::part::ViewContext;
@@ -21,9 +21,6 @@ const MOST: usize = 7;
 /// Least width of a bar with its words: a change in bytes with its unit.
 const LEAST: f32 = 70.0;
 
-/// What is allocated and holds nothing at the peak, which is called shorter below its bar.
-const UNUSED: &str = "unused at the peak";
-
 /// A bar of the drawing.
 struct Bar<'a> {
     name: String,
@@ -34,13 +31,16 @@ struct Bar<'a> {
     steps: Vec<&'a StepDiff>,
 }
 
-/// Draws the waterfall into a rectangle; a click on a class lists its rows.
+/// Draws the waterfall into a rectangle; a click on a class or scope lists its rows.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, rect: Rect) {
     let Some(space) = found.space() else { return };
     let theme = context.theme;
     let units = context.options.units;
     let head = Pos2::new(rect.left(), rect.top() + 8.0);
-    let words = "Allocated, before to after, by class at the peak";
+    let (words, steps) = match state.chart {
+        Chart::Scopes => ("Allocated, before to after, by scope at the peak", &space.waterfall_by_scope),
+        _ => ("Allocated, before to after, by class at the peak", &space.waterfall),
+    };
     let bold = Weight::SemiBold.at(size::BODY);
     paint_cut(ui.painter(), (head, Align2::LEFT_CENTER), words, bold, theme.text, rect.width());
     let (Some(before), Some(after)) = (space.allocated.before, space.allocated.after) else { return };
@@ -52,7 +52,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     );
     // As many bars as have room for their words.
     let room = ((plot.width() / LEAST) as usize).saturating_sub(2).clamp(1, MOST);
-    let bars = bars(space, i128::from(before), room);
+    let bars = bars(steps, i128::from(before), room);
     let most = bars.iter().flat_map(|bar| [bar.from, bar.to]).max().unwrap_or(0).max(i128::from(after));
     let most = u64::try_from(most).unwrap_or(0).max(before);
     let window = Window {
@@ -80,7 +80,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
         sign(ui, theme, fill, bar.difference);
         if step(ui, context, bar, Rect::from_x_y_ranges(place.x_range(), plot.top()..=rect.bottom())) {
             state.wanted.words = match &bar.steps[..] {
-                [only] => only.class.to_owned(),
+                [only] => only.name.text().to_owned(),
                 _ => String::new(),
             };
             state.list = List::Differences;
@@ -101,9 +101,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
 }
 
 /// The steps as bars; what is small is one bar, so that its words can be read.
-fn bars<'a>(space: &'a SpaceDiff, before: i128, most: usize) -> Vec<Bar<'a>> {
-    let steps: Vec<&StepDiff> = space.waterfall.iter().filter(|step| step.difference != 0).collect();
-    let mut steps = steps;
+fn bars<'a>(steps: &'a [StepDiff], before: i128, most: usize) -> Vec<Bar<'a>> {
+    let mut steps: Vec<&StepDiff> = steps.iter().filter(|step| step.difference != 0).collect();
     if steps.len() > most {
         // The small ones are together at the end; the others keep their order.
         let mut sizes: Vec<u128> = steps.iter().map(|step| step.difference.unsigned_abs()).collect();
@@ -120,7 +119,7 @@ fn bars<'a>(space: &'a SpaceDiff, before: i128, most: usize) -> Vec<Bar<'a>> {
         at += difference;
     };
     for one in &steps[..single] {
-        add(one.class.to_owned(), vec![*one]);
+        add(one.name.text().to_owned(), vec![*one]);
     }
     if single < steps.len() {
         add(format!("{} others", steps.len() - single), steps[single..].to_vec());
@@ -160,7 +159,7 @@ fn whole(
         at += bytes;
         let size =
             u64::try_from(bytes).map_or_else(|_| context.options.units.signed(bytes), |b| context.short(Bytes(b)));
-        spoken.push(format!("{} {size}", step.class));
+        spoken.push(format!("{} {size}", step.name.text()));
     }
     let words = spoken.join(", ");
     let response = ui.interact(place, ui.scope_id().with(("whole", name)), Sense::hover());
@@ -173,7 +172,7 @@ fn whole(
 }
 
 fn class_of(step: &StepDiff) -> Option<Class> {
-    Class::ALL.into_iter().find(|class| class.name() == step.class)
+    Class::ALL.into_iter().find(|class| class.name() == step.name.text())
 }
 
 /// The mark of a bar that does not rest on its colour: a plus or a minus where there is room.
@@ -197,7 +196,7 @@ fn step(ui: &Ui, context: &ViewContext<'_>, bar: &Bar<'_>, place: Rect) -> bool 
     let clicked = response.clicked();
     response.on_hover_ui_at_pointer(|ui| {
         for step in &bar.steps {
-            let (slot, name) = (class_of(step).map_or(Slot::Temporary, slot_of_class), step.class);
+            let (slot, name) = (class_of(step).map_or(Slot::Temporary, slot_of_class), step.name.text());
             crate::ui::widget::controls::legend(ui, slot, name, theme);
             let size =
                 |bytes: i128| u64::try_from(bytes).map_or_else(|_| units.signed(bytes), |b| units.short(Bytes(b)));

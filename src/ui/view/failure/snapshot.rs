@@ -25,7 +25,7 @@ const BAR: f32 = 20.0;
 /// State of this part of the view.
 #[derive(Default)]
 pub struct State {
-    of: usize,
+    of: u64,
     pub(super) segments: Vec<SegmentUse>,
     /// Those in equal segments and from the same line together.
     pub(super) pins: Vec<Vec<Pin>>,
@@ -49,7 +49,7 @@ pub fn applies(document: &Document) -> bool {
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let document = context.document.clone();
     let Some((snapshot, device, failure)) = failed(&document) else { return };
-    let of = std::sync::Arc::as_ptr(&document) as usize;
+    let of = document.id();
     if state.of != of {
         let (_, segments) = device.fragmentation(snapshot);
         let pins = together(device, &device.pins(&segments, PINS));

@@ -8,7 +8,6 @@ mod panel;
 mod picture;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
@@ -49,7 +48,7 @@ const TITLE: f32 = 20.0;
 /// State of this view of one program.
 #[derive(Default)]
 struct State {
-    of: (usize, usize),
+    of: (u64, usize),
     metric: Metric,
     /// The space that fills the view; `None` for all.
     zoom: Option<MemorySpace>,
@@ -61,7 +60,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         return empty::without_memory(ui, context);
     }
     let mut state = context.locals.take::<State>();
-    let of = (Arc::as_ptr(context.document) as usize, context.shared.program);
+    let of = (context.document.id(), context.shared.program);
     if state.of != of {
         state = State { of, metric: state.metric, ..State::default() };
     }

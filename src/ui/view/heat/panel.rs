@@ -125,7 +125,7 @@ impl Panel<'_> {
                 .then(|| Highlight { hits: context.hits.clone(), hidden: context.shared.hidden.clone() }),
         };
         let key = (
-            Arc::as_ptr(context.document) as usize,
+            context.document.id(),
             (context.shared.program, self.color, self.metric, capacity),
             theme.dark,
             picture.lit.is_some().then(|| context.find_key()),

@@ -41,7 +41,7 @@ struct State {
     by: Option<GroupBy>,
     /// Whether library frames are shown.
     libraries: bool,
-    of: Option<(usize, Option<GroupBy>, bool)>,
+    of: Option<(u64, Option<GroupBy>, bool)>,
     tree: StackTree,
     slots: Vec<Slot>,
     /// Groups of the legend.
@@ -97,7 +97,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         return empty::without_memory(ui, context);
     };
     let mut state = context.locals.take::<State>();
-    update(set, std::sync::Arc::as_ptr(&document) as usize, &mut state);
+    update(set, document.id(), &mut state);
     let full = ui.max_rect();
     let left = full.left() + 16.0;
     let wide = full.width() - 32.0;
@@ -132,7 +132,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
 }
 
 /// Rebuilds the tree if its inputs changed.
-fn update(set: &LiveSet, document: usize, state: &mut State) {
+fn update(set: &LiveSet, document: u64, state: &mut State) {
     let of = (document, state.by, state.libraries);
     if state.of != Some(of) {
         state.tree = StackTree::new(set, state.by, !state.libraries);

@@ -39,7 +39,7 @@ const REST: Slot = Slot::Activation;
 
 #[derive(Default)]
 struct State {
-    of: usize,
+    of: u64,
     bytes: Vec<u64>,
     /// Steps in table order.
     rows: Vec<u32>,
@@ -68,7 +68,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
-    let of = std::sync::Arc::as_ptr(&document) as usize;
+    let of = document.id();
     if state.of != of {
         let focus = state.focus;
         state = State { of, bytes: step_bytes(memory).collect(), sort: (3, true), focus, ..State::default() };

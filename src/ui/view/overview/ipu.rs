@@ -20,7 +20,7 @@ const WORST: usize = 8;
 
 #[derive(Default)]
 struct State {
-    of: usize,
+    of: u64,
     findings: Vec<Finding>,
     worst: Vec<(u32, u64)>,
     ipus: TableState,
@@ -31,7 +31,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
-    let of = std::sync::Arc::as_ptr(&document) as usize;
+    let of = document.id();
     if state.of != of {
         state = State {
             of,

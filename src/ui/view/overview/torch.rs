@@ -22,7 +22,7 @@ const TABLES: f32 = 230.0;
 
 #[derive(Default)]
 struct State {
-    of: usize,
+    of: u64,
     device: usize,
     groups: Vec<StackGroup>,
     curve: CachedRaster,
@@ -35,7 +35,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(snapshot) = &document.profile.caching else { return };
     let devices = &document.analysis.caching;
     let mut state = context.locals.take::<State>();
-    let of = std::sync::Arc::as_ptr(&document) as usize;
+    let of = document.id();
     if state.of != of {
         let order = |device: &CachingAnalysis| (device.failure().is_some(), device.replay.peaks.reserved.bytes);
         let first = devices.iter().enumerate().max_by_key(|(row, device)| (order(device), std::cmp::Reverse(*row)));

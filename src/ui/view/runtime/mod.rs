@@ -145,7 +145,7 @@ fn most_used(document: &Document) -> usize {
 
 /// The curve of the chosen allocator, computed on a worker.
 fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Option<Arc<Worked>> {
-    let of = (Arc::as_ptr(context.document) as usize, allocator);
+    let of = (context.document.id(), allocator);
     if state.of != Some(of) {
         let document = Arc::clone(context.document);
         // A short history is computed within the first frame.
@@ -169,7 +169,7 @@ fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Opt
 
 /// Runs of programs by device; many are sorted on a worker.
 fn lanes(context: &ViewContext<'_>, state: &mut State) -> Arc<band::Lanes> {
-    let of = Arc::as_ptr(context.document) as usize;
+    let of = context.document.id();
     if state.lanes_of != Some(of) {
         let document = Arc::clone(context.document);
         let at_once = document.profile.executions.len() < AT_ONCE;

@@ -36,7 +36,7 @@ pub struct Worked {
 pub struct State {
     /// Chosen allocator; `None` before the first frame.
     pub allocator: Option<usize>,
-    pub of: Option<(usize, usize)>,
+    pub of: Option<(u64, usize)>,
     pub job: Option<Job<Arc<Worked>>>,
     /// Whether free memory is drawn above the memory in use; `None` draws it if the memory in use remains visible.
     pub free: Option<bool>,
@@ -53,7 +53,7 @@ pub struct State {
     pub runs: DeferredPicture<()>,
     pub lanes: Option<Job<Arc<Lanes>>>,
     /// The document that the lanes belong to.
-    pub lanes_of: Option<usize>,
+    pub lanes_of: Option<u64>,
     pub table: TableState,
 }
 

@@ -37,7 +37,7 @@ enum Part {
 
 #[derive(Default)]
 struct State {
-    of: (usize, Vec<u32>),
+    of: (u64, Vec<u32>),
     reports: Vec<MemoryReport>,
     part: Part,
     /// Variables of a tile of a `profile.pop`, read on demand.
@@ -78,7 +78,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if chosen.is_empty() {
         chosen.extend(tiles.max.map(|max| max.0));
     }
-    let of = (std::sync::Arc::as_ptr(&document) as usize, chosen.clone());
+    let of = (document.id(), chosen.clone());
     if state.reports.is_empty() || state.of != of {
         let report = |selection: &Selection| MemoryReport::new(memory, tiles.gaps.as_ref(), selection, LIST);
         state.reports = vec![report(&Selection::All)];

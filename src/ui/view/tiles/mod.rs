@@ -44,7 +44,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
-    let of = std::sync::Arc::as_ptr(&document) as usize;
+    let of = document.id();
     if state.of != of {
         state = State { of, ..State::default() };
     }

@@ -10,7 +10,7 @@ use crate::ui::widget::raster::CachedRaster;
 /// State of this view of one document.
 #[derive(Default)]
 pub struct State {
-    pub of: usize,
+    pub of: u64,
     pub metric: Metric,
     pub software_order: bool,
     pub over_only: bool,

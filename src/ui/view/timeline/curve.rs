@@ -24,13 +24,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
     let y = Fit::of(ui.ctx()).bytes(peak.0, visible, limit);
     let window = Window { rect: layout.curve, x: layout.x, y };
     let shows_line = shows_line(scene.space);
-    let key = (
-        state.of,
-        state.grouping,
-        std::sync::Arc::as_ptr(context.document) as usize,
-        limit,
-        (theme.panel, stacked.names.len()),
-    );
+    let key = (state.of, state.grouping, context.document.id(), limit, (theme.panel, stacked.names.len()));
     let at_once = data.map.boxes.len() <= AT_ONCE;
     let sheet = Sheet { window, name: "timeline curve", ground: Color32::TRANSPARENT, at_once };
     let (own, style) = (groups.clone(), *theme);

@@ -73,6 +73,8 @@ pub struct Lifetimes {
     pub top: f64,
     rows: Option<(Key, Job<Arc<Rows>>)>,
     pub shown: Arc<Rows>,
+    /// Counts them, so that a picture of other rows is not taken for theirs.
+    pub version: u64,
     pub picture: DeferredPicture<()>,
     pub names: BufferNames,
     pub last_selected: Option<BufferId>,
@@ -104,6 +106,7 @@ impl Lifetimes {
             && !Arc::ptr_eq(rows, &self.shown)
         {
             self.shown = Arc::clone(rows);
+            self.version += 1;
             self.last_selected = None;
         }
     }

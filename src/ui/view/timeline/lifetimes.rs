@@ -48,8 +48,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes, d
     let y = Span::new(-(state.top + visible), -state.top);
     let key = (
         (context.shared.program, context.shared.color),
-        Arc::as_ptr(&rows) as usize,
-        Arc::as_ptr(context.document) as usize,
+        state.version,
+        context.document.id(),
         (theme.dark, groups.stacked().names.len()),
         context.find_key(),
     );

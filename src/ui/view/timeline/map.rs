@@ -41,7 +41,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
     let key = (
         state.of,
         state.grouping,
-        Arc::as_ptr(context.document) as usize,
+        context.document.id(),
         limit,
         (theme.dark, groups.stacked().names.len(), state.show_padding),
         context.find_key(),

@@ -25,7 +25,7 @@ pub fn show(
     let peak = scene.space.peak().0;
     let y = Span::new(0.0, peak.max(limit.unwrap_or(0)).max(1) as f64 * 1.1);
     let window = Window { rect, x: layout.whole, y };
-    let key = (state.of, Arc::as_ptr(context.document) as usize, theme.dark);
+    let key = (state.of, context.document.id(), theme.dark);
     let (own, style) = (Arc::clone(data), *theme);
     let at_once = data.map.boxes.len() <= AT_ONCE;
     let sheet = Sheet { window, name: "minimap", ground: theme.panel, at_once };
