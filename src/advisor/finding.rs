@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::effect::Effect;
 use crate::analysis::what_if::{Edit, Outcome, TryVerdict};
-use crate::model::{BufferId, Bytes, MemorySpace};
+use crate::model::{BufferId, Bytes, MemorySpace, UnitSystem};
 
 /// Something to change, or to know.
 #[derive(Debug, Clone, Default)]
@@ -138,6 +138,20 @@ impl Finding {
     #[must_use]
     pub fn saves_bytes(&self) -> Option<Bytes> {
         self.effect.as_ref().map(Effect::saves)
+    }
+
+    /// Whether that is an upper bound.
+    #[must_use]
+    pub fn saves_at_most(&self) -> bool {
+        self.band().is_some_and(|band| band.starts_with("at most"))
+    }
+
+    /// By how much the peak falls, in words: `\u{2212}13.9 GiB`, `up to \u{2212}957 MiB`; empty if it does not.
+    #[must_use]
+    pub fn saving_in_words(&self, units: UnitSystem) -> String {
+        let saves = self.saves_bytes().filter(|bytes| bytes.0 > 0);
+        let bound = if self.saves_at_most() { "up to " } else { "" };
+        saves.map(|bytes| format!("{bound}{}", units.signed(-i128::from(bytes.0)))).unwrap_or_default()
     }
 
     /// The peak after its changes.

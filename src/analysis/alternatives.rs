@@ -5,7 +5,7 @@ use super::map::{MapBox, MemoryMap};
 use super::shape_groups::{ShapeGroup, peak_with};
 use super::steps::Steps;
 use super::what_if::set_dimension;
-use crate::model::{Bytes, ShapeNode};
+use crate::model::{Bytes, ShapeNode, thousands};
 
 /// An alternative form of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,8 @@ pub fn alternatives(node: &ShapeNode) -> Vec<Alternative> {
             }
             let mut other = node.clone();
             set_dimension(&mut other, padding.dimension as usize, size as i64);
-            let words = format!("dimension {}: {} \u{2192} {size}", padding.dimension, padding.size);
+            let (from, to) = (thousands(padding.size), thousands(size));
+            let words = format!("dimension {}: {from} \u{2192} {to}", padding.dimension);
             found.extend(Alternative::new(words, effect, false, other));
         }
     }
@@ -147,7 +148,7 @@ fn in_lanes(node: &ShapeNode) -> Option<Alternative> {
     let effect = match rows.checked_mul(lanes)? - count {
         0 => "same data, a reshape".to_owned(),
         fill => {
-            format!("same data, a reshape with {} elements of padding", crate::model::thousands(fill.unsigned_abs()))
+            format!("same data, a reshape with {} elements of padding", thousands(fill.unsigned_abs()))
         }
     };
     Alternative::new(format!("in rows of {lanes}: [{}]", listed(&other.dimensions)), effect, true, other)

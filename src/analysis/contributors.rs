@@ -52,7 +52,13 @@ pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[(B
         let category = category(program, buffer);
         let class = classes.of(buffer);
         let op_name = || instruction.map(|i| program.text.op_name(i)).unwrap_or_default();
-        let folded = label.map_or_else(|| scope::folded(&op_name()), |label| folded_label(&label.text));
+        let folded = label.map_or_else(
+            || scope::folded(&op_name()),
+            |label| match label.borrowed.as_str() {
+                "" => folded_label(&label.text),
+                name => scope::folded(name),
+            },
+        );
         let key = if folded.is_empty() { format!("\u{1}{opcode}") } else { folded.clone() };
         let shape = program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
         let row = *row_of.entry((category, class, key)).or_insert_with(|| {

@@ -4,6 +4,7 @@ pub mod address_union;
 pub mod alternatives;
 mod byte_owners;
 pub mod caching_allocator;
+pub mod caution;
 pub mod class;
 pub mod compare;
 pub mod contributors;

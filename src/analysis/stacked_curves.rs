@@ -75,8 +75,8 @@ pub struct StackedCurves {
     /// Highest values of the total.
     pub pyramid: MaxPyramid,
     lows: MinPyramid,
-    /// Whether a group ever holds anything.
-    pub present: Vec<bool>,
+    /// The most bytes that each group ever holds.
+    pub most: Vec<u64>,
 }
 
 impl StackedCurves {
@@ -108,8 +108,9 @@ impl StackedCurves {
         let group = |buffer: BufferId| group_of.get(buffer.index()).map_or(0, |&g| g as usize);
         let curves = GroupedCurves::new(model, analysis, space, map, names.len(), &group);
         let (pyramid, lows) = (MaxPyramid::new(&curves.total), MinPyramid::new(&curves.total));
-        let present = curves.groups.iter().map(|curve| curve.changes().any(|(_, bytes)| bytes > 0)).collect();
-        Self { names, group_of, curves, pyramid, lows, present }
+        let most =
+            curves.groups.iter().map(|curve| curve.changes().map(|(_, bytes)| bytes).max().unwrap_or(0)).collect();
+        Self { names, group_of, curves, pyramid, lows, most }
     }
 
     /// The highest total at points `from..to` and the first point with it; `None` for an empty range.

@@ -299,7 +299,8 @@ fn path_of(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, kind
 /// The framework's scopes of a buffer, arguments by their path.
 fn scopes(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, opcode: &str, fold: bool) -> Vec<Step> {
     // What names itself by what it holds: a stack of a scan, a copy of an argument.
-    if let Some(label) = analysis.labels(program).of(program, buffer) {
+    let label = analysis.labels(program).of(program, buffer);
+    if let Some(label) = label.as_ref().filter(|label| label.borrowed.is_empty()) {
         let (head, rest) = label.text.split_once(": ").unwrap_or((label.text.as_str(), ""));
         let copy = label.text.strip_prefix("copy of ").map(|path| ("copies of arguments", path));
         let (head, rest) = copy.unwrap_or((head, rest));
@@ -307,7 +308,8 @@ fn scopes(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, opcod
     }
     let folded = |part: &str| (if fold { scope::fold(part) } else { part.to_owned() }, part.to_owned());
     let instruction = program.buffers.instruction_of(buffer);
-    let op_name = instruction.map(|i| program.text.op_name(i)).unwrap_or_default();
+    let own = || instruction.map(|i| program.text.op_name(i)).unwrap_or_default();
+    let op_name = label.map_or_else(own, |label| label.borrowed);
     if let Some((name, rest)) = scope::argument(&op_name) {
         let mut path = vec![same("arguments".to_owned()), same(name.to_owned())];
         path.extend(rest.split(['[', ']', '.', '\'', '"']).filter(|part| !part.is_empty()).map(folded));

@@ -351,6 +351,7 @@ mod tests {
         assert_eq!(short(282.2 * f64::from(1 << 20)), "282 MiB");
         assert_eq!(short(410.0), "410 B");
         assert_eq!(short(1024.0 * 1023.9), "1.00 MiB");
+        assert_eq!(short(11_643.0 * f64::from(1 << 30) * 1024.0), "11.4 PiB");
         assert_eq!(short(1005.0 * f64::from(1 << 20)), "0.981 GiB");
         assert_eq!(short(999.4 * f64::from(1 << 20)), "999 MiB");
         assert_eq!(short(1010.0), "1,010 B");

@@ -53,7 +53,7 @@ fn sample(part: &str) -> PathBuf {
 fn in_the_views_of_a_program() {
     let views = ["overview", "timeline", "treemap", "heatmap", "padding", "buffers", "whatif", "advisor", "report"];
     let cut = check(&sample("gpt_m_oom"), &views);
-    assert!(cut > 8, "only {cut} texts are cut in so small a window: is this test blind?");
+    assert!(cut > 3, "only {cut} texts are cut in so small a window: is this test blind?");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn every_view_of_a_program_answers_in_large_type() {
         ("heatmap", "is empty at the peak"),
         ("padding", "of the peak is padding"),
         ("buffers", "539 buffers, 25.9 GiB at the peak"),
-        ("whatif", "10.1 GiB over, no change on"),
+        ("whatif", "10.1 GiB over, no\u{a0}change\u{a0}on"),
         ("advisor", "makes it fit, results"),
     ] {
         let harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link(view));

@@ -1,9 +1,11 @@
 //! Explains an out-of-memory message: what ran out, by how much, and whether it is a true shortage.
 
 mod groups;
+mod readouts;
 mod sentences;
 
 use groups::groups;
+pub use readouts::{Readout, Role};
 use sentences::{sentences, title};
 
 use crate::model::{Bytes, Failure, FailureKind, Shortage, Speaker};
@@ -41,6 +43,22 @@ pub struct Part {
     pub name: &'static str,
     /// Bytes.
     pub bytes: Bytes,
+}
+
+impl Explanation {
+    /// Whether the bar shows one total against the capacity, because the message has no parts of it.
+    #[must_use]
+    pub fn is_one_total(&self) -> bool {
+        matches!(self.parts.as_slice(), [part] if part.name == NEEDED) && self.limit_at.is_some()
+    }
+
+    /// Whether the sizes say more than the bar of a total does.
+    #[must_use]
+    pub fn has_further_sizes(&self) -> bool {
+        let known = [self.needed, self.capacity, self.over_by];
+        let mut sizes = self.readouts.iter().flat_map(|(_, group)| group);
+        !self.is_one_total() || sizes.any(|readout| !known.contains(&Some(readout.size.bytes)))
+    }
 }
 
 impl Part {
@@ -89,6 +107,8 @@ pub struct Explanation {
     pub parts: Vec<Part>,
     /// Position of the capacity on the bar in bytes; includes reserved memory and arguments that the limit excludes.
     pub limit_at: Option<Bytes>,
+    /// Every size of the message in groups, equal ones once.
+    pub readouts: Vec<(Role, Vec<Readout>)>,
     /// The listing, largest first, equal rows grouped.
     pub groups: Vec<ListingGroup>,
     /// What the message counts but does not list.
@@ -185,6 +205,9 @@ fn cached(failure: &Failure) -> Option<Bytes> {
     Some(reserved.saturating_sub(failure.bytes("allocated")?))
 }
 
+/// The name of the part that is all that the message counts.
+pub const NEEDED: &str = "needed";
+
 /// Explains a failure.
 #[must_use]
 pub fn explain(failure: &Failure) -> Explanation {
@@ -193,12 +216,13 @@ pub fn explain(failure: &Failure) -> Explanation {
     let (groups, not_listed) = groups(failure);
     Explanation {
         title: title(failure),
-        sentences: sentences(failure, cause),
+        sentences: sentences(failure, cause, over_by),
         cause,
         memory: memory(failure),
         needed,
         capacity,
         over_by,
+        readouts: readouts::readouts(failure),
         limit_at: capacity.map(|capacity| capacity + beside(failure)),
         parts: parts(failure),
         groups,
@@ -281,7 +305,7 @@ fn parts(failure: &Failure) -> Vec<Part> {
                 add(name, Some(capacity - free));
                 add("free", Some(free));
             }
-            (used, _) => add("needed", used.or_else(|| size("requested"))),
+            (used, _) => add(NEEDED, used.or_else(|| size("requested"))),
         },
     }
     parts

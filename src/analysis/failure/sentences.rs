@@ -1,7 +1,7 @@
 //! A failure in words: its title, and a sentence for each thing that its message tells.
 
 use super::{Cause, cached, memory};
-use crate::model::{Bytes, Failure, FailureKind, Speaker, UnitSystem, thousands};
+use crate::model::{Bytes, Failure, FailureKind, PrintedSize, Speaker, UnitSystem, thousands};
 
 /// What ran out, on one line.
 pub fn title(failure: &Failure) -> String {
@@ -29,10 +29,11 @@ fn short(bytes: Bytes) -> String {
 }
 
 /// What the message tells, in order: the need, the room, the cause, and what its kind has besides.
-pub fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
+pub fn sentences(failure: &Failure, cause: Cause, over_by: Option<Bytes>) -> Vec<String> {
     let mut out = Vec::new();
     let memory = memory(failure);
     let size = |key: &str| failure.bytes(key);
+    let said = |key: &str| failure.size(key).map(PrintedSize::in_words).unwrap_or_default();
     if let (Some(used), Some(capacity)) = (size("used"), size("capacity")) {
         let who = match failure.kind {
             FailureKind::IpuTile => "The tile needs".to_owned(),
@@ -42,34 +43,49 @@ pub fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
             _ => "The program needs".to_owned(),
         };
         let over = if used > capacity {
-            format!(", {} too much according to the message", short(size("exceeded").unwrap_or(used - capacity)))
+            let over = failure.size("exceeded").map_or_else(|| short(used - capacity), PrintedSize::in_words);
+            format!(", {over} too much according to the message")
+        } else if used == capacity && failure.is_error {
+            "; the excess is below what the message prints".to_owned()
         } else {
             String::new()
         };
-        let used = UnitSystem::Binary.beside(used, capacity);
+        // As printed, if that has more digits.
+        let printed = said("used");
+        let used = if printed == short(used) { UnitSystem::Binary.beside(used, capacity) } else { printed };
         let capacity = UnitSystem::Binary.capacity(capacity);
         out.push(format!("{who} {used} of {capacity} {memory}{over}"));
     }
     if let (Some(tc), Some(sc), Some(capacity)) = (size("tensorcore"), size("sparsecore"), size("capacity")) {
         out.push(format!(
             "TensorCore needs {} and SparseCore {}, together {} of {} HBM",
-            short(tc),
-            short(sc),
+            said("tensorcore"),
+            said("sparsecore"),
             UnitSystem::Binary.beside(tc + sc, capacity),
             UnitSystem::Binary.capacity(capacity)
         ));
     }
-    let requested = size("exact_request").or_else(|| size("requested")).or_else(|| size("rounded"));
+    let requested =
+        failure.size("exact_request").or_else(|| failure.size("requested")).or_else(|| failure.size("rounded"));
     if let Some(requested) = requested {
-        let op = failure.text("op").map(|op| format!(" by {op}")).unwrap_or_default();
-        out.push(match size("total_free").or_else(|| size("free")) {
-            Some(free) => {
-                format!("{} were requested{op} while {} of {memory} were free", short(requested), short(free))
-            }
-            None => format!("{} of {memory} were requested{op}", short(requested)),
+        let (op, requested) =
+            (failure.text("op").map(|op| format!(" by {op}")).unwrap_or_default(), requested.in_words());
+        out.push(match failure.size("total_free").or_else(|| failure.size("free")) {
+            Some(free) => format!("{requested} were requested{op} while {} of {memory} were free", free.in_words()),
+            None => format!("{requested} of {memory} were requested{op}"),
         });
     }
-    if let Some(largest) = failure.largest_hole() {
+    if let Some((missing, over)) = failure.size("missing").zip(over_by).filter(|(size, over)| size.bytes > *over) {
+        let more = missing.bytes - over;
+        // Two printed sizes, each rounded to a hundredth.
+        let reserved = failure.size("top_reserved").filter(|size| size.bytes.0.abs_diff(more.0) < more.0 / 20);
+        let why = reserved.map_or_else(
+            || format!("it subtracts {} besides", short(more)),
+            |size| format!("it subtracts the {} reserved at the top of memory, too", size.in_words()),
+        );
+        out.push(format!("By the message's own count {} are missing: {why}", missing.in_words()));
+    }
+    if let Some(largest) = failure.largest_hole().filter(|largest| size("free") != Some(*largest)) {
         out.push(format!("The largest free block is {}", short(largest)));
     }
     match cause {

@@ -47,3 +47,42 @@ fn a_request_is_no_part_of_what_is_in_use() {
     assert_eq!((explained.needed, explained.over_by), (Some(Bytes(71)), Some(Bytes(30))));
     assert!(explained.sentences.iter().any(|said| said.starts_with("Other processes hold 38 B")), "{explained:?}");
 }
+
+#[test]
+fn equal_sizes_stand_once_and_as_printed() {
+    let mut failure = failure(FailureKind::TpuRuntimeReserve, &[]);
+    let printed = [
+        ("requested", "3.80G", 3.80),
+        ("free", "1.92G", 1.92),
+        ("requirement", "3.80G", 3.80),
+        ("missing", "2.40G", 2.40),
+        ("top_reserved", "529.00M", 529.0 / 1024.0),
+        ("arguments", "0B", 0.0),
+        ("temporaries", "48.25G", 48.25),
+    ];
+    for (key, text, gib) in printed {
+        let size = PrintedSize { text: Some(text.to_owned()), bytes: Bytes((gib * f64::from(1 << 30)) as u64) };
+        failure.set(key, FailureValue::Size(size));
+    }
+    let explained = explain(&failure);
+    let words: Vec<String> = explained
+        .readouts
+        .iter()
+        .flat_map(|(role, group)| group.iter().map(|r| format!("{}: {} {}", role.title(), r.name, r.in_words())))
+        .collect();
+    assert_eq!(
+        words,
+        [
+            "Asked for: requested 3.80 GiB",
+            "Asked for: missing as printed 2.40 GiB",
+            "What there was: free 1.92 GiB",
+            "What held it: reserved at the top 529 MiB",
+            "What held it: temporaries 48.25 GiB",
+        ]
+    );
+    assert_eq!(explained.readouts[0].1[0].also, ["requirement"]);
+    assert_eq!(explained.readouts[0].1[0].size.evidence(), "printed as 3.80G", "no bytes that nobody printed");
+    let why = "By the message's own count 2.40 GiB are missing: it subtracts the 529 MiB reserved at the top of \
+               memory, too";
+    assert!(explained.sentences.iter().any(|sentence| sentence == why), "{:?}", explained.sentences);
+}

@@ -76,7 +76,7 @@ impl Arguments {
 }
 
 /// A label for a value, and what it is based on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Label {
     /// The words: `saved by the scan for 32 layers: mlp/wi_0, [4,4096,14336]`.
     pub text: String,
@@ -84,6 +84,8 @@ pub struct Label {
     pub role: Option<Role>,
     /// Path of the argument it is a copy of; empty if it is none.
     pub copy_of: String,
+    /// The framework op name that it has from its operand, which the words shorten; empty if they are all there is.
+    pub borrowed: String,
 }
 
 /// Names buffers of one program.
@@ -119,14 +121,14 @@ impl Labels {
         }
         if let Some(path) = self.copied_argument(program, &value) {
             let text = format!("copy of {path}");
-            return Some(Label { text, role: None, copy_of: path });
+            return Some(Label { copy_of: path, ..Label::plain(text) });
         }
         let name = program.text.op_name(at);
         let is_borrowed = name.is_empty();
         // A prefetch has no name; its operand's is its own.
         let own = if is_borrowed { self.loops.op_name(program, at) } else { name };
         if !is_plain(&own) {
-            return is_borrowed.then(|| Label::plain(scope::short(&own, 3)));
+            return is_borrowed.then(|| Label { text: scope::short(&own, 3), borrowed: own, ..Label::default() });
         }
         let made_from = self.made_from(program, &value, known)?;
         if own.is_empty() && program.opcode_name(at).starts_with("all-gather") {
@@ -250,7 +252,7 @@ impl Labels {
             Role::Collected => format!("collected by the loop over {} steps: {what}", part.layers),
             Role::Carry | Role::Unchanged => format!("carried by the loop: {what}"),
         };
-        Label { text, role: Some(part.role), copy_of: String::new() }
+        Label { role: Some(part.role), ..Label::plain(text) }
     }
 
     /// The name of what a step writes: its scope, else the weights it was made from.
@@ -417,7 +419,7 @@ impl Labels {
 
 impl Label {
     fn plain(text: String) -> Self {
-        Self { text, role: None, copy_of: String::new() }
+        Self { text, ..Self::default() }
     }
 }
 

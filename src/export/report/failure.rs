@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::advisor::remedies::{Remedies, remedies};
-use crate::analysis::failure::{Explanation, explain};
+use crate::analysis::failure::{Explanation, Readout, explain};
 use crate::export::document::{Document, Item, Line, Table};
 use crate::model::{
-    Bytes, Failure, FailureKind, FailureValue, ListedAllocation, PrintedSize, Profile, Shape, ShapeNode, UnitSystem,
-    error_page, thousands,
+    Bytes, Failure, FailureKind, FailureValue, ListedAllocation, PrintedSize, Profile, Shape, ShapeNode, error_page,
+    thousands,
 };
 
 /// A failure: its JSON, and its lines in the other formats.
@@ -31,7 +31,7 @@ struct Lines {
     place: String,
     message: String,
     sentences: Vec<String>,
-    sizes: Vec<(String, u64)>,
+    sizes: Vec<(&'static str, Vec<Readout>)>,
     parts: Vec<(&'static str, u64)>,
     rows: Vec<String>,
     map: Option<String>,
@@ -163,6 +163,10 @@ fn explained(explanation: &Explanation, remedies: &Remedies) -> Value {
         "capacity_bytes": explanation.capacity.map(|b| b.0),
         "over_by_bytes": explanation.over_by.map(|b| b.0),
         "limit_at_bytes": explanation.limit_at.map(|b| b.0),
+        "sizes": explanation.readouts.iter().map(|(role, sizes)| json!({
+            "role": role.title(),
+            "sizes": sizes.iter().map(|s| json!({ "name": s.name, "also": s.also, "bytes": s.size.bytes.0, "words": s.in_words() })).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
         "parts": explanation.parts.iter().map(|p| json!({ "name": p.name, "bytes": p.bytes.0 })).collect::<Vec<_>>(),
         "groups": explanation.groups.iter().map(|g| json!({
             "count": g.count, "bytes": g.bytes.0, "shape": g.shape, "name": g.name, "op_name": g.op_name, "first": g.first,
@@ -281,10 +285,6 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
     if let Some(nodes) = failure.count("remaining_nodes") {
         rows.push(format!("{nodes} more nodes"));
     }
-    let sizes = failure.fields.iter().filter_map(|(key, value)| match value {
-        FailureValue::Size(size) => Some((key.replace('_', " "), size.bytes.0)),
-        _ => None,
-    });
     Lines {
         title: explanation.title.clone(),
         place: format!(
@@ -295,7 +295,7 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
         ),
         message: failure.message.clone(),
         sentences: explanation.sentences.clone(),
-        sizes: sizes.collect(),
+        sizes: explanation.readouts.iter().map(|(role, sizes)| (role.title(), sizes.clone())).collect(),
         parts: explanation.parts.iter().map(|part| (part.name, part.bytes.0)).collect(),
         rows,
         map: failure.text("map").map(ToOwned::to_owned),
@@ -326,13 +326,9 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
     }
 }
 
-/// A size in three digits; a capacity as the vendor writes it.
-fn size_words(key: &str, bytes: u64) -> String {
-    if matches!(key, "capacity" | "limit" | "pool limit") {
-        UnitSystem::Binary.capacity(Bytes(bytes))
-    } else {
-        Bytes(bytes).short()
-    }
+/// The other names of a size, after it; empty if it has none.
+fn others(readout: &Readout) -> String {
+    if readout.also.is_empty() { String::new() } else { format!(" = {}", readout.also.join(" = ")) }
 }
 
 impl FailureReport {
@@ -344,8 +340,12 @@ impl FailureReport {
         for sentence in &lines.sentences {
             let _ = writeln!(out, "  {sentence}.");
         }
-        for (key, bytes) in &lines.sizes {
-            let _ = writeln!(out, "    {key:<24} {:>10}  {:>24}", size_words(key, *bytes), Bytes(*bytes).exact());
+        for (title, sizes) in &lines.sizes {
+            let _ = writeln!(out, "  {}:", title.to_lowercase());
+            for size in sizes {
+                let (words, evidence) = (size.in_words(), size.size.evidence());
+                let _ = writeln!(out, "    {:<24} {words:>10}  {evidence}{}", size.name, others(size));
+            }
         }
         let sections: [(&str, &Vec<String>); 2] = [("listed", &lines.rows), ("bins", &lines.bins)];
         if !lines.parts.is_empty() {
@@ -391,10 +391,13 @@ impl FailureReport {
         if !lines.sentences.is_empty() {
             out.paragraph(lines.sentences.iter().map(|sentence| format!("{sentence}.")).collect::<Vec<_>>().join(" "));
         }
-        let mut table = Table::new(["", ">size", ">bytes"]);
-        for (key, bytes) in &lines.sizes {
-            let size = Line::from(size_words(key, *bytes)).sorted_by((*bytes).into());
-            table.row([key.into(), size, Line::exact(*bytes)]);
+        let mut table = Table::new(["", "", ">size", ">printed"]);
+        for (title, sizes) in &lines.sizes {
+            for readout in sizes {
+                let name = format!("{}{}", readout.name, others(readout));
+                let size = Line::from(readout.in_words()).sorted_by(readout.size.bytes.0.into());
+                table.row([(*title).into(), name.into(), size, readout.size.evidence().into()]);
+            }
         }
         out.table(table);
         if !lines.parts.is_empty() {

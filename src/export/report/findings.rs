@@ -46,6 +46,9 @@ pub struct FindingReport {
     pub tiles: Vec<u32>,
     /// Error of such predictions on real programs.
     pub band: Option<String>,
+    /// Whether the saving is an upper bound.
+    #[serde(skip)]
+    saves_at_most: bool,
     /// Caveats of the prediction.
     pub warnings: Vec<String>,
     /// Whether the evidence is names alone.
@@ -136,6 +139,7 @@ fn row(profile: &Profile, finding: &Finding, top: usize) -> FindingReport {
         why: finding.why.clone(),
         advice: finding.advice.clone(),
         saves_bytes: finding.saves_bytes(),
+        saves_at_most: finding.saves_at_most(),
         peak_after_bytes: finding.peak_after_bytes(),
         allocated_after_bytes: finding.allocated_after_bytes(),
         at_stake_bytes: finding.at_stake_bytes,
@@ -235,7 +239,8 @@ fn effect(finding: &FindingReport) -> Option<String> {
         None if finding.may_fit_after => ", which may fit, depending on the compiler",
         None => "",
     };
-    Some(format!("saves {} at the peak, {} after{fits}", saves.short(), after.short()))
+    let bound = if finding.saves_at_most { "up to " } else { "" };
+    Some(format!("saves {bound}{} at the peak, {} after{fits}", saves.short(), after.short()))
 }
 
 /// Whether a plan changes results, in words.

@@ -41,7 +41,7 @@ pub fn picture(scene: Scene<'_>, options: &Options) -> Option<Picture> {
     let groups: Vec<(Class, usize)> = Class::ALL
         .into_iter()
         .map(|class| (class, class.place()))
-        .filter(|&(_, group)| stack.present.get(group).copied().unwrap_or(false))
+        .filter(|&(_, group)| stack.most.get(group).is_some_and(|&most| most > 0))
         .collect();
     if bytes == 0 {
         return None;

@@ -9,7 +9,7 @@ pub use kind::{FailureKind, Speaker, error_page};
 pub use shortage::Shortage;
 
 use super::shape::Shape;
-use super::units::Bytes;
+use super::units::{Bytes, UnitSystem};
 
 /// A size in bytes and as printed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,6 +18,31 @@ pub struct PrintedSize {
     pub text: Option<String>,
     /// Bytes, with units taken as binary and rounded to the nearest byte.
     pub bytes: Bytes,
+}
+
+impl PrintedSize {
+    /// The size in words: three significant digits, or the four that were printed, `48.25 GiB`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let (number, unit) = UnitSystem::Binary.split(self.bytes);
+        let printed = self.text.as_deref().unwrap_or_default();
+        let (digits, letter) =
+            printed.split_at(printed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(printed.len()));
+        let digits = if digits.contains('.') { digits.trim_end_matches('0') } else { digits };
+        let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let is_unit = letter.trim_start().get(..1).is_some_and(|letter| unit.starts_with(letter) && unit != "B");
+        if is_unit && (1..=2).contains(&decimals) && digits.len() > number.len() && digits.len() <= 5 {
+            format!("{digits} {unit}")
+        } else {
+            format!("{number} {unit}")
+        }
+    }
+
+    /// Where the size is from: the text that was printed, or the exact bytes if those were.
+    #[must_use]
+    pub fn evidence(&self) -> String {
+        self.text.as_ref().map_or_else(|| self.bytes.exact(), |text| format!("printed as {text}"))
+    }
 }
 
 /// The value of a key.

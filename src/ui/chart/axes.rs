@@ -57,7 +57,7 @@ impl XAxis<'_> {
         match self {
             Self::Steps(_) | Self::Moments(_) => format!("{:.0}", value.floor().max(0.0)),
             Self::Milliseconds => milliseconds(value, step),
-            Self::LogBytes(units) => units.capacity(Bytes(value.exp2().round() as u64)),
+            Self::LogBytes(units) => log_words(*units, value),
         }
     }
 
@@ -174,7 +174,7 @@ impl YAxis {
             }
             Self::Bytes(units) | Self::Addresses(units) => byte_ticks(window.y, most, units),
             Self::LogBytes(units) => {
-                let words = |value: f64| units.capacity(Bytes(value.exp2().round() as u64));
+                let words = |value: f64| log_words(units, value);
                 power_ticks(window.y, units).into_iter().map(|value| Tick { value, words: words(value) }).collect()
             }
             Self::Share => [(window.y.lo, "0"), (window.y.hi, "100\u{2009}%")]
@@ -242,4 +242,11 @@ pub(super) fn grid(ui: &Ui, theme: &Theme, window: &Window, x: XAxis<'_>, ticks:
 /// The base line of a plot.
 pub(super) fn ground_line(ui: &Ui, theme: &Theme, rect: Rect) {
     controls::hairline(ui, Rect::from_min_size(rect.min, rect.size() + Vec2::new(0.0, 1.0)), theme.line2);
+}
+
+/// A size at a place of a logarithmic axis: `16 GiB` where it is round, else three digits.
+fn log_words(units: UnitSystem, value: f64) -> String {
+    let bytes = Bytes(value.exp2().round() as u64);
+    let (round, short) = (units.capacity(bytes), units.short(bytes));
+    if round.len() < short.len() { round } else { short }
 }

@@ -55,10 +55,15 @@ pub fn entry(ui: &mut Ui, theme: &Theme, sign: Sign, words: &str) -> Option<Resp
 
 /// Explains the paler parts of areas, in the longest wording that fits.
 pub fn paler(ui: &mut Ui, theme: &Theme) {
-    for words in ["each pixel shows its maximum, paler down to its minimum", "paler: down to the minimum"] {
-        let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::Regular.at(size::SMALL), theme.text3);
+    longest(ui, theme, &["each pixel shows its maximum, paler down to its minimum", "paler: down to the minimum"]);
+}
+
+/// A remark in the first of its wordings that there is room for; nothing if there is room for none.
+pub fn longest(ui: &mut Ui, theme: &Theme, wordings: &[&str]) {
+    for words in wordings {
+        let galley = ui.painter().layout_no_wrap((*words).to_owned(), Weight::Regular.at(size::SMALL), theme.text3);
         if galley.size().x < ui.available_width() {
-            ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+            ui.label(text(*words, size::SMALL, Weight::Regular, theme.text3));
             return;
         }
     }

@@ -41,7 +41,7 @@ pub(super) fn spare_words(painter: &Painter, theme: &Theme, window: &Window, spa
         top + 4.0 + galley.size().y / 2.0
     };
     let place = Align2::RIGHT_CENTER.anchor_size(Pos2::new(window.rect.right() - 8.0, y), galley.size());
-    painter.rect_filled(place.expand2(Vec2::new(3.0, 0.0)), 2.0, theme.panel.gamma_multiply(0.88));
+    painter.rect_filled(place.expand2(Vec2::new(3.0, 0.0)), 2.0, theme.panel);
     painter.galley(place.min, galley, theme.ok);
     place
 }
@@ -124,7 +124,7 @@ pub(super) fn peaks(painter: &Painter, theme: &Theme, window: &Window, peaks: &[
             continue;
         }
         let place = beside(tip, galley.size(), rect, &taken);
-        painter.rect_filled(place.expand2(Vec2::new(3.0, 0.0)), 2.0, theme.panel.gamma_multiply(0.85));
+        painter.rect_filled(place.expand2(Vec2::new(3.0, 0.0)), 2.0, theme.panel);
         painter.galley(place.min, galley, color);
         taken.push(place);
     }
@@ -203,7 +203,7 @@ pub(super) fn limit_words(
     let covers = |peak: &Peak| (left - 8.0..=rect.right()).contains(&window.x_of(peak.x));
     let left = if peaks.iter().any(covers) { rect.left() } else { left };
     let ground = Rect::from_min_size(Pos2::new(left, top), size);
-    painter.rect_filled(ground, 2.0, theme.panel.gamma_multiply(0.88));
+    painter.rect_filled(ground, 2.0, theme.panel);
     painter.galley(ground.min + Vec2::new(20.0, 2.0), galley, color);
     if is_above {
         let at = ground.left_center() + Vec2::new(10.0, 0.0);

@@ -1,4 +1,4 @@
-//! Legends of classes, and the class of a buffer with the reason for the guess.
+//! Legends of classes and other groups, and the class of a buffer with the reason for the guess.
 
 use egui::Ui;
 
@@ -8,7 +8,7 @@ use crate::model::BufferId;
 use crate::ui::part::colors;
 use crate::ui::widget::controls::{guess, legend};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::{Slot, Theme, size};
 
 /// Tooltip of the word "guess".
 const WHY: &str = "Classes are guessed from names and from the pass that makes and reads a buffer; the compiler says \
@@ -17,31 +17,52 @@ const WHY: &str = "Classes are guessed from names and from the pass that makes a
 /// Legend entries of the classes that have bytes, in stacking order; if there is no room for all, the largest ones and
 /// how many more there are, which a tooltip names.
 pub fn legends(ui: &mut Ui, theme: &Theme, bytes_of: &dyn Fn(Class) -> u64) {
-    let mut shown: Vec<Class> = Class::ALL.into_iter().filter(|class| bytes_of(*class) > 0).collect();
-    shown.sort_by_key(|class| std::cmp::Reverse(bytes_of(*class)));
-    let mut room = ui.available_width() - 60.0;
-    let gap = 6.0 + ui.spacing().item_spacing.x * 2.0;
-    let width = |class: &Class| {
-        let font = Weight::Regular.at(size::SMALL);
-        ui.painter().layout_no_wrap(class.name().to_owned(), font, theme.text2).size().x + 16.0 + gap
-    };
-    let fitting = shown.iter().take_while(|class| {
-        room -= width(class);
-        room > 0.0
-    });
-    let count = fitting.count();
-    let left = shown.split_off(count.min(shown.len()));
-    for class in Class::ALL.into_iter().filter(|class| shown.contains(class)) {
-        legend(ui, colors::slot_of_class(class), class.name(), theme);
-        ui.add_space(6.0);
-    }
-    if !left.is_empty() {
-        let names: Vec<&str> = left.iter().map(|class| class.name()).collect();
-        let words = format!("+{}", left.len());
-        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2)).on_hover_text(names.join(", "));
-        ui.add_space(6.0);
-    }
+    let entries: Vec<(&str, Slot, u64)> = Class::ALL
+        .into_iter()
+        .map(|class| (class.name(), colors::slot_of_class(class), bytes_of(class)))
+        .filter(|entry| entry.2 > 0)
+        .collect();
+    fitting(ui, theme, &entries, width(ui, "guess") + 8.0);
     mark(ui, theme);
+}
+
+/// Legend entries (name, colour, bytes) in their order; if there is no room for all beside `after` points of something
+/// else, the largest ones and how many more there are, which a tooltip names.
+pub fn fitting(ui: &mut Ui, theme: &Theme, entries: &[(&str, Slot, u64)], after: f32) {
+    const GAP: f32 = 6.0;
+    let gap = GAP + ui.spacing().item_spacing.x;
+    let of = |entry: usize| width(ui, entries[entry].0) + 16.0 + gap;
+    let all: f32 = (0..entries.len()).map(of).sum();
+    let mut room = ui.available_width() - after;
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    if all > room {
+        room -= width(ui, "+10") + gap;
+        order.sort_by_key(|&entry| std::cmp::Reverse(entries[entry].2));
+        let fits = order.iter().take_while(|&&entry| {
+            room -= of(entry);
+            room > 0.0
+        });
+        order.truncate(fits.count());
+    }
+    for (at, (name, slot, _)) in entries.iter().enumerate() {
+        if order.contains(&at) {
+            legend(ui, *slot, name, theme);
+            ui.add_space(GAP);
+        }
+    }
+    let left: Vec<&str> =
+        (0..entries.len()).filter(|entry| !order.contains(entry)).map(|entry| entries[entry].0).collect();
+    if !left.is_empty() {
+        let words = format!("+{}", left.len());
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2)).on_hover_text(left.join(", "));
+        ui.add_space(GAP);
+    }
+}
+
+/// Width of a word of a legend.
+fn width(ui: &Ui, word: &str) -> f32 {
+    let font = Weight::Regular.at(size::SMALL);
+    ui.painter().layout_no_wrap(word.to_owned(), font, egui::Color32::WHITE).size().x
 }
 
 /// The word "guess" with an explanatory tooltip.

@@ -1,9 +1,13 @@
 //! Colours of classes, categories and groups.
 
+use crate::analysis::Scene;
 use crate::analysis::class::Class;
 use crate::export::palette::fill_of_class;
-use crate::model::Category;
+use crate::model::{BufferId, Category};
 use crate::ui::widget::theme::Slot;
+
+/// Buffers that are asked for their class, so that a row costs the same for any number of them.
+const MOST_ASKED: usize = 1000;
 
 /// Colour of a category.
 pub const fn slot(category: Category) -> Slot {
@@ -83,4 +87,12 @@ pub fn words(key: &str) -> String {
         }
     }
     words
+}
+
+/// The colour of buffers of one class; `None` if they are of several.
+#[must_use]
+pub fn slot_of_all(scene: Scene<'_>, buffers: &[BufferId]) -> Option<Slot> {
+    let class = |buffer: &BufferId| scene.analysis.class_now(scene.program, *buffer);
+    let first = class(buffers.first()?);
+    buffers.iter().take(MOST_ASKED).all(|buffer| class(buffer) == first).then(|| slot_of_class(first))
 }

@@ -310,7 +310,7 @@ fn report_row(ui: &mut Ui, theme: &Theme, all_tiles: usize, tiles: usize, row: &
     }
     let weight = if row.strong { Weight::SemiBold } else { Weight::Regular };
     let bytes = thousands(row.bytes);
-    let at = Pos2::new(rect.right() - 62.0, y);
+    let at = Pos2::new(rect.right() - 70.0, y);
     let bytes_rect = ui.painter().text(at, Align2::RIGHT_CENTER, &bytes, weight.at(size::SMALL), theme.text);
     let words = colors::words(row.words);
     let room = bytes_rect.left() - left - 8.0;
@@ -320,7 +320,12 @@ fn report_row(ui: &mut Ui, theme: &Theme, all_tiles: usize, tiles: usize, row: &
     let ratio = mean.map(|mean| row.bytes as f64 / mean);
     let said = ratio.map_or_else(
         || "\u{2013}".to_owned(),
-        |ratio| if ratio < 9.95 { format!("\u{d7}{ratio:.1}") } else { format!("\u{d7}{ratio:.0}") },
+        |ratio| match ratio {
+            0.0 => "\u{d7}0".to_owned(),
+            ..0.05 => "under \u{d7}0.1".to_owned(),
+            ..9.95 => format!("\u{d7}{ratio:.1}"),
+            _ => format!("\u{d7}{ratio:.0}"),
+        },
     );
     let color = if ratio.is_some_and(|ratio| ratio >= 1.5) { theme.warn } else { theme.text2 };
     let weight = if ratio.is_some_and(|ratio| ratio >= 1.5) { Weight::SemiBold } else { Weight::Regular };

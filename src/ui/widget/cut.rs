@@ -53,8 +53,12 @@ impl<'a> Cut<'a> {
         let whole = lay(words);
         if let Some((lead, name)) = named(words).filter(|_| whole.elided) {
             let first = lead.split(' ').next().unwrap_or_default();
-            let candidates = [format!("{first} \u{2026}: {name}"), format!("\u{2026} {name}")];
-            if let Some(galley) = candidates.iter().map(|words| lay(words)).find(|galley| !galley.elided) {
+            let path = name.split(", ").next().unwrap_or(name);
+            let candidates =
+                [format!("{first} \u{2026}: {name}"), format!("\u{2026} {name}"), format!("\u{2026} {path}")]
+                    .into_iter()
+                    .chain(shorter(path).map(|path| format!("\u{2026} {}", path.trim_start_matches("\u{2026}/"))));
+            if let Some(galley) = candidates.map(|words| lay(&words)).find(|galley| !galley.elided) {
                 return Self { words, color, galley, is_truncated: true };
             }
         }
@@ -136,7 +140,8 @@ impl Shortened {
 /// What leads to a name, and the name that tells it from others: `saved by the scan for 32 layers` and `mlp/wi_1, [4,8]`.
 fn named(words: &str) -> Option<(&str, &str)> {
     let (lead, name) = words.split_once(": ")?;
-    let is_name = !name.split(", ").next().unwrap_or_default().contains(' ');
+    let path = name.split(", ").next().unwrap_or_default();
+    let is_name = !path.contains(' ') && path.starts_with(char::is_alphabetic);
     (lead.contains(' ') && is_name).then_some((lead, name))
 }
 

@@ -151,10 +151,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
             ui.label(text("guess", size::SMALL, Weight::Regular, theme.text3)).on_hover_text("Based on names alone");
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            if let Some(saves) = finding.saves_bytes().filter(|b| b.0 > 0) {
-                let words = units.signed(-i128::from(saves.0));
-                ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
-            }
+            ui.label(text(finding.saving_in_words(units), size::BODY, Weight::SemiBold, theme.text));
         });
     });
     let title = context.said(&finding.title);

@@ -258,11 +258,13 @@ fn ops(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, kinds: &[G
 }
 
 fn bin_table(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, request: Option<Bytes>) {
+    let most = state.bins.iter().map(|bin| bin.bytes.saturating_sub(bin.bytes_in_use)).max().unwrap_or_default();
+    let (unit, unit_name) = context.options.units.unit_for(most);
     let columns = [
         Column::text("Bin, from", 90.0, 1.0).fixed(),
         Column::number("In use", 70.0).fixed(),
         Column::number("Free", 70.0).fixed(),
-        Column::number("Bytes free", 100.0).fixed(),
+        Column::number(&format!("Free, {unit_name}"), 100.0).fixed(),
         Column::number("In use", 150.0).fixed(),
     ];
     let bins = &state.bins;
@@ -281,7 +283,7 @@ fn bin_table(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, requ
                 1 => Cell::text(thousands(bin.chunks_in_use.unsigned_abs())),
                 2 => Cell::text(thousands(bin.chunks.saturating_sub(bin.chunks_in_use).unsigned_abs())),
                 3 if free(bin) == Bytes::ZERO => Cell::text("0").quiet(),
-                3 => Cell::text(context.short(free(bin))).strong(),
+                3 => Cell::text(UnitSystem::in_unit(free(bin), unit)).strong(),
                 _ => Cell::text(percent(bin.bytes_in_use.0, bin.bytes.0))
                     .bar((bin.bytes_in_use.0 as f64 / bin.bytes.0.max(1) as f64) as f32, Slot::Activation),
             }

@@ -18,6 +18,8 @@ const TITLE: f32 = 22.0;
 const BELOW: f32 = 34.0;
 /// Steps that are drawn singly; the rest are one step.
 const MOST: usize = 7;
+/// Least width of a bar with its words: a change in bytes with its unit.
+const LEAST: f32 = 70.0;
 
 /// A bar of the drawing.
 struct Bar<'a> {
@@ -48,7 +50,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
         Pos2::new(rect.left() + chart::LEFT, rect.top() + TITLE),
         Pos2::new(rect.right() - right, rect.bottom() - BELOW),
     );
-    let bars = bars(steps, i128::from(before));
+    // As many bars as have room for their words.
+    let room = ((plot.width() / LEAST) as usize).saturating_sub(2).clamp(1, MOST);
+    let bars = bars(steps, i128::from(before), room);
     let most = bars.iter().flat_map(|bar| [bar.from, bar.to]).max().unwrap_or(0).max(i128::from(after));
     let most = u64::try_from(most).unwrap_or(0).max(before);
     let window = Window {
@@ -97,9 +101,16 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
 }
 
 /// The steps as bars; what is small is one bar, so that its words can be read.
-fn bars<'a>(steps: &'a [StepDiff], before: i128) -> Vec<Bar<'a>> {
-    let steps: Vec<&StepDiff> = steps.iter().filter(|step| step.difference != 0).collect();
-    let single = if steps.len() <= MOST { steps.len() } else { MOST - 1 };
+fn bars<'a>(steps: &'a [StepDiff], before: i128, most: usize) -> Vec<Bar<'a>> {
+    let mut steps: Vec<&StepDiff> = steps.iter().filter(|step| step.difference != 0).collect();
+    if steps.len() > most {
+        // The small ones are together at the end; the others keep their order.
+        let mut sizes: Vec<u128> = steps.iter().map(|step| step.difference.unsigned_abs()).collect();
+        sizes.sort_unstable_by_key(|&size| std::cmp::Reverse(size));
+        let least = sizes.get(most.saturating_sub(2)).copied().unwrap_or(0);
+        steps.sort_by_key(|step| step.difference.unsigned_abs() < least);
+    }
+    let single = if steps.len() <= most { steps.len() } else { most - 1 };
     let mut bars = Vec::new();
     let mut at = before;
     let mut add = |name: String, steps: Vec<&'a StepDiff>| {
@@ -208,6 +219,10 @@ fn label(ui: &Ui, theme: &Theme, (place, bottom, width): (Rect, f32, f32), name:
         [(amount, Weight::SemiBold, theme.text), (name, Weight::Regular, theme.text2)].into_iter().enumerate()
     {
         let galley = painter.layout_no_wrap(words.to_owned(), weight.at(size::SMALL), color);
+        // A number without its unit means nothing: where there is no room for both, neither.
+        if row == 0 && galley.size().x > width - 2.0 {
+            continue;
+        }
         let y = bottom + 11.0 + 15.0 * row as f32;
         let left = (place.center().x - galley.size().x / 2.0).max(place.center().x - width / 2.0 + 1.0);
         paint_cut(

@@ -34,8 +34,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
         if response.hovered() || response.has_focus() {
             ui.painter().rect_filled(rect, 0.0, theme.hover);
         }
-        let saves = finding.saves_bytes().filter(|bytes| bytes.0 > 0);
-        let saves = saves.map(|bytes| context.options.units.signed(-i128::from(bytes.0))).unwrap_or_default();
+        let saves = finding.saving_in_words(context.options.units);
         let bold = Weight::SemiBold.at(size::SMALL);
         let right = ui.painter().text(rect.right_center(), Align2::RIGHT_CENTER, &saves, bold, theme.text);
         let edits: Vec<String> = finding.edits().iter().map(crate::analysis::what_if::Edit::in_words).collect();

@@ -59,11 +59,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         ui.add_space(4.0);
         let (start, end) = data.map.held(buffer).unwrap_or((place.start, place.end));
         let alive = data.map.length(start, end);
-        let across = if (start..=end).contains(&space.peak_point()) { ", across the peak" } else { "" };
         if let Some(words) = Residency::of(&data.map, buffer).and_then(|spans| spans.difference(unit)) {
             fact(ui, theme, "Memory", &words);
         }
-        let words = format!("{alive} of {} {unit}s{across}", data.map.steps());
+        let at_peak = if (start..=end).contains(&space.peak_point()) { ", at peak" } else { "" };
+        let words = format!("{alive} of {} {unit}s{at_peak}", data.map.steps());
         links::fact(ui, context, "Live for", &words, To::Life(start, end));
         let region = &data.map.regions[place.region as usize];
         let allocation = &program.allocations[region.allocation.index()];

@@ -1,18 +1,22 @@
-//! Memory used against capacity as one bar, by part, and below it every size in the message.
+//! Memory used against capacity as one bar, by part where the message has parts.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::section::section;
 use crate::analysis::failure::Explanation;
-use crate::model::{Bytes, Failure, FailureValue, capitalised, percent};
+use crate::model::{Bytes, Failure, capitalised, percent};
 use crate::ui::chart::{self, Span, Window};
 use crate::ui::part::ViewContext;
-use crate::ui::widget::controls::{hairline, legend, paint_cut, vline};
+use crate::ui::widget::controls::{legend, paint_cut};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
 use crate::ui::widget::theme::{Slot, size};
 
 const HEIGHT: f32 = 40.0;
+/// Height of a total, which has no parts to name.
+const TOTAL: f32 = 14.0;
+/// Least width of a part: one that is named in the legend is seen in the bar.
+const LEAST: f32 = 2.0;
 
 /// The colour of a part; `None` for free memory.
 fn slot(part: &str) -> Option<Slot> {
@@ -40,9 +44,12 @@ pub fn show(
     if explained.parts.is_empty() {
         return;
     }
+    let is_total = explained.is_one_total();
+    let by = if is_total { "against capacity" } else { "by part" };
+    let title = format!("{} {by}", capitalised(explained.memory));
     ui.horizontal(|ui| {
-        section(ui, theme, &format!("{} by part", capitalised(explained.memory)), "");
-        for part in &explained.parts {
+        section(ui, theme, &title, "");
+        for part in explained.parts.iter().filter(|_| !is_total) {
             if let Some(slot) = slot(part.name) {
                 legend(ui, slot, part.name, theme);
             }
@@ -60,26 +67,32 @@ pub fn show(
     let whole = sum.0.max(limit_at.map_or(0, |c| c.0)).max(end_of_request).max(1) as f64;
     let x = Span::new(0.0, whole * 1.005);
     let asked_room = if requested.is_some() { 24.0 } else { 0.0 };
+    let height = if is_total { TOTAL } else { HEIGHT };
     let (outer, response) =
-        ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0 + HEIGHT + 28.0 + asked_room), Sense::hover());
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("{} by part", explained.memory)));
+        ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0 + height + 28.0 + asked_room), Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &title));
     let window = Window::strip(outer, x);
     let at = |bytes: f64| window.x_of(bytes);
     let line = limit_at.or(capacity).map(|limit| at(limit.0 as f64).round());
     chart::bytes_above(ui, theme, &window, outer.top(), context.options.units, line);
     let row = Rect::from_min_max(
         Pos2::new(outer.left(), outer.top() + 18.0),
-        Pos2::new(outer.right(), outer.top() + 18.0 + HEIGHT),
+        Pos2::new(outer.right(), outer.top() + 18.0 + height),
     );
     ui.painter().rect_filled(row, 0.0, theme.inset);
     let mut offset = 0.0;
     for part in &explained.parts {
+        let left = at(offset);
         let rect = Rect::from_min_max(
-            Pos2::new(at(offset), row.top()),
-            Pos2::new(at(offset + part.bytes.0 as f64), row.bottom()),
+            Pos2::new(left, row.top()),
+            Pos2::new(at(offset + part.bytes.0 as f64).max(left + LEAST), row.bottom()),
         );
         offset += part.bytes.0 as f64;
-        segment(ui, context, rect, part.name, part.bytes, sum);
+        if is_total {
+            total(ui, context, rect, (part.bytes, explained), line);
+        } else {
+            segment(ui, context, rect, part.name, part.bytes, sum);
+        }
     }
     if let Some(requested) = requested {
         let top = row.bottom() + 6.0;
@@ -92,8 +105,11 @@ pub fn show(
         let words = format!("requested {}", context.short(requested));
         let font = Weight::SemiBold.at(size::SMALL);
         let width = ui.painter().layout_no_wrap(words.clone(), font.clone(), theme.text).size().x;
-        let (place, align) = if rect.width() > width + 16.0 {
-            (rect.center(), Align2::CENTER_CENTER)
+        // Inside where it fits, on one side of the capacity's line.
+        let split = line.filter(|line| (rect.left()..rect.right()).contains(line)).unwrap_or(rect.right());
+        let inside = [(rect.left(), split), (split, rect.right())].into_iter().find(|(a, b)| b - a > width + 16.0);
+        let (place, align) = if let Some((a, b)) = inside {
+            (Pos2::new(f32::midpoint(a, b), rect.center().y), Align2::CENTER_CENTER)
         } else if rect.left() - width - 10.0 > outer.left() {
             (Pos2::new(rect.left() - 8.0, rect.center().y), Align2::RIGHT_CENTER)
         } else {
@@ -104,7 +120,13 @@ pub fn show(
     if let Some(capacity) = capacity {
         let place = limit_at.unwrap_or(capacity);
         let sum = if requested.is_some() { Bytes(sum.0.min(place.0)) } else { sum };
-        limit(ui, context, explained, &Limit { capacity, place, sum, outer, row }, &at, hatch);
+        let reserved = failure.bytes("reserved").unwrap_or_default();
+        let beside = match place.saturating_sub(capacity) {
+            Bytes::ZERO => String::new(),
+            more if more == reserved => format!(", without the {} reserved", context.short(more)),
+            more => format!(", without {} beside it", context.short(more)),
+        };
+        limit(ui, context, explained, &Limit { capacity, place, sum, outer, row, beside }, &at, hatch);
     }
 }
 
@@ -114,6 +136,7 @@ struct Limit {
     sum: Bytes,
     outer: Rect,
     row: Rect,
+    beside: String,
 }
 
 /// The capacity line and the hatching beyond it, drawn last.
@@ -129,7 +152,8 @@ fn limit(
     let (outer, row) = (limit.outer, limit.row);
     let place = at(limit.place.0 as f64).round();
     let y = outer.bottom() - 8.0;
-    if limit.sum > limit.place {
+    // A total is red beyond the line already.
+    if limit.sum > limit.place && !explained.is_one_total() {
         let strip = Rect::from_min_max(
             Pos2::new(place, row.bottom() + 2.0),
             Pos2::new(at(limit.sum.0 as f64), row.bottom() + 8.0),
@@ -144,10 +168,9 @@ fn limit(
             },
         );
     }
-    let beside = if limit.place > limit.capacity { " on top of reserved memory" } else { "" };
     let font = Weight::SemiBold.at(size::SMALL);
     let lay = |words: String| ui.painter().layout_no_wrap(words, font.clone(), theme.danger);
-    let label = lay(format!("capacity {}{beside}", context.options.units.capacity(limit.capacity)));
+    let label = lay(format!("capacity {}{}", context.options.units.capacity(limit.capacity), limit.beside));
     let over = explained.over_by.filter(|_| limit.sum > limit.place);
     let over = over.map(|over| lay(format!("{} over", context.short(over))));
     // The capacity on the left of its line where there is room, the excess on the right; else both on one side.
@@ -166,6 +189,20 @@ fn limit(
     ui.painter().galley(Pos2::new(left, y - label.size().y / 2.0), label, theme.danger);
     let line = Rect::from_min_max(Pos2::new(place - 1.0, row.top() - 6.0), Pos2::new(place + 1.0, outer.bottom()));
     ui.painter().rect_filled(line, 0.0, theme.over);
+}
+
+/// The one part that a message has: what is needed up to the capacity, and in red what is beyond.
+fn total(ui: &Ui, context: &ViewContext<'_>, rect: Rect, (bytes, explained): (Bytes, &Explanation), line: Option<f32>) {
+    let theme = context.theme;
+    let split = line.unwrap_or(rect.right()).clamp(rect.left(), rect.right());
+    ui.painter().rect_filled(rect.with_max_x(split), 0.0, theme.text2);
+    ui.painter().rect_filled(rect.with_min_x(split), 0.0, theme.over);
+    let response = ui.interact(rect, ui.scope_id().with("total"), Sense::hover());
+    let needed = explained.readouts.iter().flat_map(|(_, group)| group).find(|readout| readout.size.bytes == bytes);
+    let exact = needed.map_or_else(|| bytes.exact(), |readout| readout.size.evidence());
+    let hover = format!("needed: {}\n{exact}", context.short(bytes));
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &hover));
+    response.on_hover_text_at_pointer(hover);
 }
 
 fn segment(ui: &mut Ui, context: &ViewContext<'_>, rect: Rect, name: &str, bytes: Bytes, sum: Bytes) {
@@ -202,56 +239,4 @@ fn segment(ui: &mut Ui, context: &ViewContext<'_>, rect: Rect, name: &str, bytes
     let hover = format!("{name}: {words}, {}\n{}", percent(bytes.0, sum.0), bytes.exact());
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &hover));
     response.on_hover_text_at_pointer(hover);
-}
-
-/// Every size in the message, titled by its key.
-pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, failure: &Failure) {
-    let theme = context.theme;
-    let sizes: Vec<(String, Bytes, bool)> = failure
-        .fields
-        .iter()
-        .filter_map(|(key, value)| match value {
-            FailureValue::Size(size) => {
-                let is_capacity = matches!(*key, "capacity" | "limit" | "pool_limit");
-                Some((capitalised(&key.replace('_', " ")), size.bytes, is_capacity))
-            }
-            _ => None,
-        })
-        .collect();
-    let columns = if ui.available_width() < 760.0 { 3 } else { 6 };
-    for chunk in sizes.chunks(columns) {
-        let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 52.0), Sense::hover());
-        hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
-        let width = rect.width() / columns as f32;
-        for (i, (title, bytes, is_capacity)) in chunk.iter().enumerate() {
-            let edge = rect.left() + width * i as f32;
-            if i > 0 {
-                vline(ui, edge - 1.0, rect.top() + 10.0, rect.bottom() - 6.0, theme.line);
-            }
-            let left = edge + if i > 0 { 14.0 } else { 0.0 };
-            let top = Pos2::new(left, rect.top() + 7.0);
-            paint_cut(
-                ui.painter(),
-                (top, Align2::LEFT_TOP),
-                title,
-                Weight::Regular.at(size::SMALL),
-                theme.text2,
-                width - 20.0,
-            );
-            let (mut number, unit) = context.options.units.split(*bytes);
-            if *is_capacity && let Some((exact, _)) = context.options.units.capacity(*bytes).split_once(' ') {
-                exact.clone_into(&mut number);
-            }
-            let place = Pos2::new(left, rect.top() + 22.0);
-            let drawn =
-                ui.painter().text(place, Align2::LEFT_TOP, number, Weight::SemiBold.at(size::READOUT), theme.text);
-            let unit_at = Pos2::new(drawn.right() + 5.0, drawn.bottom() - 4.0);
-            ui.painter().text(unit_at, Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
-            let cell = Rect::from_min_size(Pos2::new(edge, rect.top()), Vec2::new(width - 8.0, rect.height()));
-            let response = ui.interact(cell, ui.scope_id().with(("size", title)), Sense::hover());
-            let words = format!("{title} {}", bytes.exact());
-            response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));
-            response.on_hover_text(bytes.exact());
-        }
-    }
 }

@@ -60,10 +60,13 @@ fn place(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure) {
         if let Some(process) = &failure.process {
             let _ = write!(words, ", {process}");
         }
+        let Some(code) = &failure.error_code else {
+            ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+            return;
+        };
+        let how = if failure.error_code_printed { "error" } else { "described as error" };
+        let _ = write!(words, "; {how} {code}");
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
-        let Some(code) = &failure.error_code else { return };
-        let how = if failure.error_code_printed { "" } else { "described as " };
-        ui.label(text(format!("{how}{code}"), size::SMALL, Weight::Medium, theme.text2));
         if let Some(page) = error_page(code) {
             let words = page.trim_start_matches("https://");
             if link(ui, words, theme).on_hover_text("Copy the page's address").clicked() {

@@ -7,6 +7,7 @@ mod head;
 mod listing;
 mod section;
 mod segments;
+mod sizes;
 mod snapshot;
 mod words;
 
@@ -107,7 +108,7 @@ fn message(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, failur
     ui.add_space(16.0);
     let has_plan = words::plan(ui, context);
     bar::show(ui, context, failure, explained, &mut state.over);
-    bar::sizes(ui, context, failure);
+    sizes::show(ui, context, explained);
     ui.add_space(16.0);
     listing::show(ui, context, failure, explained, &mut state.table);
     allocator::show(ui, context, failure, &mut state.map);

@@ -108,10 +108,14 @@ pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
         node += below as usize + 1;
     }
     let columns = [
-        Column::text("Program", 160.0, 3.0).fixed(),
-        Column::number("Most", 90.0).fixed(),
+        Column::text("Program", 120.0, 3.0).fixed(),
+        Column::number("Most", 80.0).fixed(),
         Column::number("of the peak", 90.0).fixed(),
     ];
+    // In a narrow table the names have the room of the shares, and of wide steps inward.
+    let is_narrow = ui.available_width() < 360.0;
+    let columns = &columns[..if is_narrow { 2 } else { 3 }];
+    let inward = if is_narrow { " " } else { "   " };
     let most_below = |node: u32| {
         let end = node as usize + liveness.nodes[node as usize].below as usize;
         liveness.nodes[node as usize..=end.min(liveness.nodes.len() - 1)].iter().map(|n| n.bytes).max().unwrap_or(0)
@@ -121,7 +125,7 @@ pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     let chosen = context.shared.step.and_then(|step| liveness.steps.get(step as usize).copied());
     let table = Table {
         selected: chosen.and_then(|node| shown.iter().position(|&other| other == node)),
-        ..Table::new(&columns, shown.len(), "program tree")
+        ..Table::new(columns, shown.len(), "program tree")
     };
     let words = |node: u32| {
         let entry = &liveness.nodes[node as usize];
@@ -137,7 +141,7 @@ pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
             (true, false) => "\u{25be} ",
             _ => "  ",
         };
-        format!("{}{sign}{name}", "   ".repeat(entry.depth.min(40) as usize))
+        format!("{}{sign}{name}", inward.repeat(entry.depth.min(40) as usize))
     };
     let response = table.show(
         ui,

@@ -175,8 +175,7 @@ fn open(context: &mut ViewContext<'_>, i: usize) {
 
 /// What a finding saves, in words; empty if unknown.
 fn amount(context: &ViewContext<'_>, finding: &Finding) -> String {
-    let saves = finding.saves_bytes().filter(|bytes| bytes.0 > 0);
-    saves.map(|bytes| context.options.units.signed(-i128::from(bytes.0))).unwrap_or_default()
+    finding.saving_in_words(context.options.units)
 }
 
 fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rect: Rect) {

@@ -20,7 +20,7 @@ struct Hatches {
     over: CachedRaster,
 }
 
-const UPPER: f32 = 30.0;
+const UPPER: f32 = 34.0;
 const LOWER: f32 = 40.0;
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>) {
@@ -211,6 +211,16 @@ fn segment(
     }
     let rect = beside(rect, line);
     if rect.width() > 44.0 {
+        let font = Weight::SemiBold.at(size::SMALL);
+        let width =
+            |words: &str| ui.painter().layout_no_wrap(words.to_owned(), font.clone(), slot.text()).size().x + 12.0;
+        // A name and its bytes on one line, else below each other.
+        let parted = match lines {
+            [one] if width(one) > rect.width() => one.split_once("  "),
+            _ => None,
+        };
+        let parted = parted.map(|(name, bytes)| [name, bytes]).filter(|parts| width(parts[1]) <= rect.width());
+        let lines = parted.as_ref().map_or(lines, |parts| parts.as_slice());
         let step = 15.0;
         let top = rect.center().y - step * (lines.len() as f32 - 1.0) / 2.0;
         for (i, line) in lines.iter().enumerate() {

@@ -179,10 +179,20 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
     ];
     let columns = if ui.available_width() < 760.0 { 3 } else { 6 };
     for row in cells.chunks(columns) {
-        let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 68.0), Sense::hover());
+        let remark_room = ui.available_width() / columns as f32 - 22.0;
+        let small = Weight::Regular.at(size::SMALL);
+        let lay = |remark: &str, room: f32| {
+            let mut job = egui::text::LayoutJob::simple(remark.to_owned(), small.clone(), theme.text2, room);
+            job.wrap.max_rows = 2;
+            ui.painter().layout_job(job)
+        };
+        let remarks: Vec<_> = row.iter().map(|cell| lay(&cell.2, remark_room)).collect();
+        // As high as the longest remark.
+        let more = remarks.iter().map(|remark| remark.size().y - 15.0).fold(0.0, f32::max);
+        let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 68.0 + more), Sense::hover());
         controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
         let width = rect.width() / columns as f32;
-        for (i, (title, value, remark)) in row.iter().enumerate() {
+        for (i, ((title, value, remark), laid)) in row.iter().zip(remarks).enumerate() {
             let left = rect.left() + width * i as f32 + if i > 0 { 14.0 } else { 0.0 };
             if i > 0 {
                 controls::vline(ui, left - 15.0, rect.top() + 10.0, rect.bottom() - 8.0, theme.line);
@@ -197,8 +207,8 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
             let drawn = painter.text(at, top, number, Weight::SemiBold.at(size::READOUT), theme.text);
             let at = Pos2::new(drawn.right() + 5.0, drawn.bottom() - 4.0);
             painter.text(at, Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
-            paint_cut(painter, (Pos2::new(left, rect.top() + 49.0), top), remark, small, theme.text2, room);
-            let cell = Rect::from_min_size(Pos2::new(left, rect.top()), Vec2::new(room, 66.0));
+            painter.galley(Pos2::new(left, rect.top() + 49.0), laid, theme.text2);
+            let cell = Rect::from_min_size(Pos2::new(left, rect.top()), Vec2::new(room, rect.height() - 2.0));
             let response = ui.interact(cell, ui.scope_id().with(("tile readout", *title)), Sense::hover());
             let words = format!("{title} {value} {remark}");
             response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));

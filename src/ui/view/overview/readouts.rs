@@ -2,6 +2,7 @@
 
 use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
+use crate::analysis::caution;
 use crate::model::{Bytes, Category, counted, percent, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{hairline, paint_cut, vline};
@@ -50,19 +51,19 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             title: "Padding at the peak",
             bytes: space.at_peak.padding,
             remark: format!("{} of it", percent(space.at_peak.padding.0, peak.0)),
-            caution: space.at_peak.padding.0 * 10 > peak.0,
+            caution: caution::is_padding(space.at_peak.padding, peak),
         },
         Readout {
             title: "Fragmentation",
             bytes: space.fragmentation(),
             remark: format!("{} of allocated", percent(space.fragmentation().0, space.xprof.allocated.0)),
-            caution: space.fragmentation().0 * 10 > space.xprof.allocated.0,
+            caution: caution::is_fragmentation(space.fragmentation(), space.xprof.allocated),
         },
         Readout {
             title: "Arguments",
             bytes: space.xprof.parameters,
             remark: argument_words,
-            caution: donated == 0 && arguments > 0 && outputs.0 * 10 > peak.0,
+            caution: donated == 0 && caution::is_undonated(space.xprof.parameters, outputs, peak),
         },
         Readout {
             title: "Outputs",

@@ -4,6 +4,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 
 use super::drawing;
 use crate::analysis::alternatives::{self, Form};
+use crate::analysis::caution;
 use crate::analysis::padding::in_words;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, factor, percent, thousands};
@@ -50,7 +51,8 @@ pub fn show(
 ) {
     let theme = context.theme;
     ui.painter().rect(rect, space::RADIUS, theme.panel, Stroke::new(1.0, theme.line), StrokeKind::Inside);
-    let wastes = group.waste > Bytes::ZERO;
+    let peak = context.scene().map_or(Bytes::ZERO, |scene| scene.space.peak());
+    let wastes = caution::is_padding(group.waste, peak);
     if wastes {
         ui.painter().rect_filled(Rect::from_min_size(rect.min, Vec2::new(4.0, rect.height())), 0.0, theme.warn);
     }
@@ -81,12 +83,16 @@ pub fn show(
     let rest = ui.available_rect_before_wrap();
     let left = Rect::from_min_max(rest.min, Pos2::new(rest.left() + rest.width() * 0.52, rest.bottom()));
     let right = Rect::from_min_max(Pos2::new(left.right() + 28.0, rest.top()), rest.max);
-    let slot = context.scene().zip(group.buffers.first()).map_or(Slot::Temporary, |(scene, buffer)| {
-        colors::slot_of_class(scene.analysis.class_now(scene.program, *buffer))
-    });
+    let slot = context.scene().and_then(|scene| colors::slot_of_all(scene, &group.buffers)).unwrap_or(Slot::Temporary);
     let [now, then] = tiles;
+    let look = drawing::Look { slot, is_caution: wastes };
     let Some(better) = best_of(group, forms).filter(|_| rest.height() >= DRAWN && rest.width() >= WIDE) else {
-        drawing::show(ui, theme, &group.node, slot, left, ("tiles", now));
+        // Where there is no room for a drawing, the alternatives have all of it.
+        if rest.height() < drawing::LEAST || rest.width() < drawing::LEAST * 4.0 {
+            other_forms(ui, context, data, (group, forms), rest);
+            return;
+        }
+        drawing::show(ui, theme, &group.node, look, left, ("tiles", now));
         other_forms(ui, context, data, (group, forms), right);
         return;
     };
@@ -99,11 +105,11 @@ pub fn show(
     };
     head(left.min, left.right(), "As it is", group.each, theme.text);
     let below = Pos2::new(left.left(), left.top() + 20.0);
-    drawing::show(ui, theme, &group.node, slot, Rect::from_min_max(below, left.max), ("tiles", now));
+    drawing::show(ui, theme, &group.node, look, Rect::from_min_max(below, left.max), ("tiles", now));
     head(right.min, right.right(), &format!("Better: {}", better.what.words), better.what.each, theme.ok);
     let middle = right.top() + 20.0 + (right.height() * 0.42).min(132.0);
     let upper = Rect::from_min_max(Pos2::new(right.left(), right.top() + 20.0), Pos2::new(right.right(), middle));
-    drawing::show(ui, theme, &better.what.node, slot, upper, ("better tiles", then));
+    drawing::show(ui, theme, &better.what.node, look, upper, ("better tiles", then));
     let lower = Rect::from_min_max(Pos2::new(right.left(), middle + 10.0), right.max);
     other_forms(ui, context, data, (group, forms), lower);
 }
@@ -117,7 +123,7 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
     let more = group.everywhere.len().saturating_sub(group.buffers.len());
     let without = match more {
         0 => "without its padding".to_owned(),
-        n => format!("with {} more elsewhere", thousands(n as u64)),
+        n => format!("and {} elsewhere", thousands(n as u64)),
     };
     let cells = [
         ("Each takes", units.split(group.each), group.each.exact()),
@@ -164,7 +170,8 @@ fn other_forms(
     let small = Weight::Regular.at(size::SMALL);
     let painter = ui.painter();
     let peak = data.by_class.curves.total.changes().map(|(_, value)| value).max().unwrap_or(0);
-    let columns = [rect.left(), rect.left() + rect.width() * 0.62, rect.right()];
+    let change_room = (rect.width() * 0.34).clamp(76.0, 128.0);
+    let columns = [rect.left(), rect.right() - change_room, rect.right()];
     let head = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 20.0));
     painter.text(head.left_center(), Align2::LEFT_CENTER, "Alternatives", Weight::SemiBold.at(size::BODY), theme.text);
     painter.text(Pos2::new(columns[1], head.center().y), Align2::RIGHT_CENTER, "each", small.clone(), theme.text2);

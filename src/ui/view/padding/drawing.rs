@@ -10,12 +10,26 @@ use crate::ui::widget::theme::{Slot, Theme, size};
 /// Maximum number of tiles drawn along a dimension; those in the middle are left out.
 const MAX_TILES: u64 = 3;
 
+/// Least height in points in which tiles are drawn, with their words.
+pub const LEAST: f32 = 64.0;
+/// Points between the tiles that stand for those left out and the last one.
+const BREAK: f64 = 16.0;
+
+/// How tiles look.
+#[derive(Clone, Copy)]
+pub struct Look {
+    /// Colour of data.
+    pub slot: Slot,
+    /// Whether the padding matters, so that its dimensions are marked.
+    pub is_caution: bool,
+}
+
 /// Draws the tiles of a shape; data has the colour of its category.
 pub fn show(
     ui: &Ui,
     theme: &Theme,
     node: &ShapeNode,
-    slot: Slot,
+    Look { slot, is_caution }: Look,
     rect: Rect,
     (name, cache): (&str, &mut CachedRaster),
 ) {
@@ -45,7 +59,7 @@ pub fn show(
         if size == padded { thousands(size) } else { format!("{} \u{2192} {}", thousands(size), thousands(padded)) }
     };
     let across = format!("dimension {}: {}", minor.dimension, to(minor.size, minor.padded));
-    let color = |wasted: bool| if wasted { theme.warn } else { theme.text };
+    let color = |wasted: bool| if wasted && is_caution { theme.warn } else { theme.text };
     let bold = Weight::SemiBold.at(size::SMALL);
     let middle = Pos2::new(plot.center().x, rect.top() + 10.0);
     painter.text(middle, Align2::CENTER_CENTER, across, bold.clone(), color(minor.padded > minor.size));
@@ -76,7 +90,7 @@ pub fn show(
                 Align2::RIGHT_CENTER,
                 format!("\u{2192} {}", thousands(second.padded)),
                 bold,
-                theme.warn,
+                color(true),
             );
         }
     }
@@ -86,8 +100,9 @@ pub fn show(
     let key = (minor.size, minor.padded, tile_columns, rows, padded_rows, tile_rows, theme.dark, slot);
     cache.show(ui, RasterArea { rect: plot, name, ground: theme.panel }, key, |raster| {
         let (width, height) = (raster.width() as f64, raster.height() as f64);
-        for (x0, x1, used_x) in columns.pieces(width) {
-            for (y0, y1, used_y) in lines.pieces(height) {
+        let gap = BREAK * f64::from(raster.scale());
+        for (x0, x1, used_x) in columns.pieces(width, gap) {
+            for (y0, y1, used_y) in lines.pieces(height, gap) {
                 let (left, right) = (x0 as i64, x1 as i64 - 2);
                 let (top, bottom) = (y0 as i64, y1 as i64 - 2);
                 raster.fill(left, top, right, bottom, theme.inset);
@@ -101,6 +116,15 @@ pub fn show(
             }
         }
     });
+    for dot in -1..=1 {
+        let along = dot as f32 * 5.0;
+        if let Some(x) = columns.gap_at(plot.width()) {
+            painter.circle_filled(Pos2::new(plot.left() + x + along, plot.center().y), 1.5, theme.text2);
+        }
+        if let Some(y) = lines.gap_at(plot.height()) {
+            painter.circle_filled(Pos2::new(plot.center().x, plot.top() + y + along), 1.5, theme.text2);
+        }
+    }
     share(painter, theme, plot, minor.size.saturating_mul(rows), minor.padded.saturating_mul(padded_rows));
     let tile = node.first_tile();
     let tile: Vec<String> = tile.iter().map(|t| if *t < 0 { "*".to_owned() } else { t.to_string() }).collect();
@@ -136,6 +160,8 @@ fn share(painter: &egui::Painter, theme: &Theme, plot: Rect, useful: u64, whole:
 struct Shown {
     /// Share of each drawn tile that holds data.
     used: Vec<f64>,
+    /// Whether some are left out before the last.
+    is_broken: bool,
 }
 
 impl Shown {
@@ -148,13 +174,25 @@ impl Shown {
         if let Some(end) = used.last_mut() {
             *end = last.clamp(0.0, 1.0);
         }
-        Self { used }
+        Self { used, is_broken: tiles > drawn }
     }
 
-    /// Start, end and used share of each tile over a length.
-    fn pieces(&self, length: f64) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-        let step = length / self.used.len() as f64;
-        self.used.iter().enumerate().map(move |(i, &used)| (step * i as f64, step * (i + 1) as f64, used))
+    /// Start, end and used share of each tile over a length, with a gap for those left out.
+    fn pieces(&self, length: f64, gap: f64) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+        let gap = if self.is_broken { gap } else { 0.0 };
+        let count = self.used.len();
+        let step = (length - gap).max(0.0) / count as f64;
+        self.used.iter().enumerate().map(move |(i, &used)| {
+            let shift = if i + 1 == count { gap } else { 0.0 };
+            (step * i as f64 + shift, step * (i + 1) as f64 + shift, used)
+        })
+    }
+
+    /// The middle of the gap over a length in points; `None` if all tiles are drawn.
+    fn gap_at(&self, length: f32) -> Option<f32> {
+        let count = self.used.len() as f32;
+        let gap = BREAK as f32;
+        self.is_broken.then(|| (length - gap) / count * (count - 1.0) + gap / 2.0 - 1.0)
     }
 }
 

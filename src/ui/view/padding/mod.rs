@@ -106,8 +106,9 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let found = Arc::clone(&state.found);
         // A scalar has no tiles to draw.
         let is_scalar = found.groups.get(state.chosen).is_some_and(|group| group.node.dimensions.is_empty());
-        let most = if is_scalar { SCALAR } else { (body.height() - least - 12.0).min(430.0).max(body.height() * 0.5) };
-        let card_height = most.min(body.height() * 0.6);
+        let most = if is_scalar { SCALAR } else { (body.height() - least - 12.0).min(430.0).max(body.height() * 0.68) };
+        // In a low window the card has room for one alternative at least.
+        let card_height = most.min(body.height() * if body.height() < 420.0 { 0.68 } else { 0.6 });
         if let (Some(data), Some(group), Some(of)) = (context.data(), found.groups.get(state.chosen), state.of) {
             let rect = Rect::from_min_size(body.min, Vec2::new(body.width(), card_height));
             let key = (of, state.chosen);
@@ -221,8 +222,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
             found.most.1
         ),
     };
-    let room = ui.available_width();
-    cut_label(ui, &sentence, Weight::Regular.at(size::LEAD), theme.text2, room);
+    ui.add(egui::Label::new(text(sentence, size::LEAD, Weight::Regular, theme.text2)).wrap());
     ui.add_space(6.0);
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 16.0), Sense::hover());
     let useful = rect.width() * (1.0 - (waste.0 as f64 / whole.0.max(1) as f64).clamp(0.0, 1.0)) as f32;

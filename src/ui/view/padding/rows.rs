@@ -94,17 +94,15 @@ pub fn show(
         },
         |row, column| {
             let group = &groups[row];
-            let slot = group
-                .buffers
-                .first()
-                .map_or(Slot::Temporary, |b| colors::slot_of_class(scene.analysis.class_now(scene.program, *b)));
+            let own = colors::slot_of_all(scene, &group.buffers);
+            let slot = own.unwrap_or(Slot::Temporary);
             let is_lit = lit.get(row).copied().unwrap_or(true);
             match shown[column] {
                 What::Shape if !is_lit => Cell::mono(group.shape.clone()).quiet(),
                 What::Size if !is_lit => Cell::text(show(group.bytes)).quiet(),
                 What::Padding if !is_lit => Cell::text(show(group.waste)).quiet(),
                 What::Saves if !is_lit => Cell::text(show(group.saves)).quiet(),
-                What::Shape => Cell::mono(group.shape.clone()).swatch(slot),
+                What::Shape => own.into_iter().fold(Cell::mono(group.shape.clone()), Cell::swatch),
                 What::Layout => Cell::mono(group.layout.clone()).quiet(),
                 What::Count => Cell::text(format!("\u{d7}{}", thousands(group.buffers.len() as u64))).quiet(),
                 What::Size => Cell::text(show(group.bytes)),

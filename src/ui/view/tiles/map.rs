@@ -139,6 +139,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     take_input(ui, context, state, &layout, &response);
     titles(ui, context, &layout, room);
+    numbers(&ui.painter().with_clip_rect(room.intersect(ui.clip_rect())), context, (&layout, memory), room);
     outlines(&ui.painter().with_clip_rect(room.expand(4.0)), context, &layout);
     let under = response.hover_pos().and_then(|at| layout.tile_at(at)).filter(|_| !response.dragged());
     let thing = |tile: usize| {
@@ -154,6 +155,27 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     let Some(tile) = under else { return };
     context.shared.hover_tile(tile as u32);
     response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, memory, state, &layout, tile));
+}
+
+/// Least size of a cell that has its tile's number in it.
+const NUMBERED: Vec2 = Vec2::new(38.0, 18.0);
+
+/// The number of each tile in its cell, where the cells are large enough.
+fn numbers(painter: &Painter, context: &ViewContext<'_>, (layout, memory): (&Layout, &TileMemory), room: Rect) {
+    if layout.cell.x < NUMBERED.x || layout.cell.y < NUMBERED.y {
+        return;
+    }
+    let theme = context.theme;
+    let tiles = layout.tiles().take(memory.tile_count());
+    let seen = tiles.filter_map(|tile| Some((tile, layout.rect(tile).filter(|rect| room.contains_rect(*rect))?)));
+    for (tile, rect) in seen {
+        let font = Weight::Medium.at(size::SMALL);
+        let galley = painter.layout_no_wrap(thousands(tile as u64), font, theme.text);
+        let place = Rect::from_center_size(rect.center(), galley.size());
+        // On a ground of its own: a cell may have any colour of the scale.
+        painter.rect_filled(place.expand2(Vec2::new(3.0, 0.0)), 2.0, theme.panel);
+        painter.galley(place.min, galley, theme.text);
+    }
 }
 
 /// The name of each IPU above its cells; a click chooses all its tiles.

@@ -15,6 +15,7 @@ use crate::ui::part::{KeyHelp, View, ViewContext, tile_card};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, Mark, paint_mark, segmented};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::magnifier::Magnifier;
 use crate::ui::widget::theme::{Theme, size};
 use metric::Metric;
 use state::State;
@@ -180,6 +181,9 @@ fn tools(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State) {
                 })
                 .response
                 .widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, "IPU"));
+        }
+        if !state.magnifier.is_whole() && controls::button(ui, "All tiles", "0", theme).clicked() {
+            state.magnifier = Magnifier::default();
         }
         state.tools_right = ui.min_rect().right();
     });

@@ -25,8 +25,9 @@ use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Cursor, Fit, Span, Strength, XAxis};
 use crate::ui::part::{Find, KeyHelp, View, ViewContext, class_legend, empty, facts, menu};
 use crate::ui::session::Document;
-use crate::ui::widget::controls::{self, legend};
+use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::Slot;
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
 
@@ -251,13 +252,17 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, groups: &Groups) {
     ui.horizontal(|ui| {
         ui.label(text("Live bytes", size::SMALL, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
-        for (i, (name, slot)) in groups.stacked().names.iter().zip(groups.slots()).enumerate() {
-            if groups.stacked().present.get(i) == Some(&true) && ui.available_width() > 120.0 {
-                legend(ui, *slot, name, theme);
-                ui.add_space(6.0);
-            }
-        }
-        if groups.are_classes() && ui.available_width() > 60.0 {
+        let stacked = groups.stacked();
+        let entries: Vec<(&str, Slot, u64)> = stacked
+            .names
+            .iter()
+            .zip(groups.slots())
+            .zip(&stacked.most)
+            .filter(|(_, most)| **most > 0)
+            .map(|((name, slot), most)| (name.as_str(), *slot, *most))
+            .collect();
+        class_legend::fitting(ui, theme, &entries, if groups.are_classes() { 52.0 } else { 0.0 });
+        if groups.are_classes() {
             class_legend::mark(ui, theme);
             ui.add_space(6.0);
         }

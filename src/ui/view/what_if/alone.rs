@@ -30,7 +30,7 @@ impl Figures {
             saves: finding.saves_bytes().map_or(0, |bytes| i128::from(bytes.0)),
             needs: finding.allocated_after_bytes(),
             outcome: finding.outcome(),
-            is_most: finding.band().is_some_and(|band| band.starts_with("at most")),
+            is_most: finding.saves_at_most(),
             undecided: None,
         }
     }

@@ -65,7 +65,8 @@ pub fn show(
             });
         }
         Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 16 }).show(ui, |ui| {
-            own(ui, context, state, advice);
+            field(ui, context, state);
+            own(ui, context, state, advice, result);
             buttons(ui, context, state, advice, result);
         });
     });
@@ -154,8 +155,11 @@ fn change_row(
                     }
                 }
                 let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
-                let room = ui.available_width() - galley.size().x - 12.0;
-                cut_label(ui, words, Weight::SemiBold.at(size::BODY), theme.text, room);
+                let room = (ui.available_width() - galley.size().x - 12.0).max(60.0);
+                let whole = ui.painter().layout(words.clone(), Weight::SemiBold.at(size::BODY), theme.text, room);
+                let (rect, response) = ui.allocate_exact_size(Vec2::new(room, whole.size().y), Sense::hover());
+                response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, words));
+                ui.painter().galley(rect.min, whole, theme.text);
                 ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                     ui.label(text(amount, size::LEAD, Weight::SemiBold, theme.text));
                 });
@@ -174,12 +178,10 @@ fn change_row(
             }
             ui.horizontal(|ui| {
                 ui.add_space(38.0);
-                let (bar, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 8.0), Sense::hover());
-                let Some(needs) = known.and_then(|known| known.needs).map(|bytes| bytes.0) else { return };
-                let limit = result.and_then(|t| t.memory.capacity).map(|c| c as f64);
-                // One scale for all changes: what is allocated without them, and room beyond the limit.
-                let most = result.map_or(0.0, |t| t.memory.allocated as f64).max(limit.unwrap_or(0.0) / 0.6);
-                paint_gauge_to(ui.painter(), bar, (needs as f64, limit), most.max(needs as f64), theme);
+                match known.and_then(|known| known.needs) {
+                    Some(needs) => gauge(ui, theme, needs.0, result),
+                    None => ui.add_space(8.0),
+                }
             });
             foot(ui, theme, (figures.as_ref(), shown.results), units);
         });
@@ -230,7 +232,8 @@ fn foot(ui: &mut Ui, theme: &Theme, (figures, results): (Option<&Figures>, Chang
     }
 }
 
-fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Option<&Advice>) {
+/// The field for an own change, and why it is none.
+fn field(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let theme = context.theme;
     ui.label(text("Your own change", size::SMALL, Weight::Medium, theme.text2));
     ui.add_space(4.0);
@@ -265,6 +268,17 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
         ui.add_space(3.0);
         ui.add(egui::Label::new(text(error, size::SMALL, Weight::Regular, theme.warn)).wrap());
     }
+}
+
+/// The own changes, each with its switch and what it does alone.
+fn own(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut State,
+    advice: Option<&Advice>,
+    result: Option<&WhatIfResult>,
+) {
+    let theme = context.theme;
     let mut gone = None;
     let micro = micro_batches(advice, context.shared.program);
     let is_switch = |only: &Edit, edit: &Edit| match (only, edit) {
@@ -293,7 +307,7 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
                 }
             });
         });
-        alone_in_words(ui, context, &mut state.alone, &edit);
+        alone_in_words(ui, context, &mut state.alone, &edit, result);
     }
     if let Some(edit) = gone {
         context.shared.changes_mut().switch_off(std::slice::from_ref(&edit));
@@ -303,7 +317,13 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
 }
 
 /// What an own change does alone, below its switch.
-fn alone_in_words(ui: &mut Ui, context: &ViewContext<'_>, alone: &mut Alone, edit: &Edit) {
+fn alone_in_words(
+    ui: &mut Ui,
+    context: &ViewContext<'_>,
+    alone: &mut Alone,
+    edit: &Edit,
+    result: Option<&WhatIfResult>,
+) {
     let (theme, units) = (context.theme, context.options.units);
     ui.horizontal_wrapped(|ui| {
         ui.add_space(38.0);
@@ -321,6 +341,22 @@ fn alone_in_words(ui: &mut Ui, context: &ViewContext<'_>, alone: &mut Alone, edi
         };
         ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());
     });
+    if let Some(needs) = alone.of(context, edit).filter(|known| known.undecided.is_none()).and_then(|known| known.needs)
+    {
+        ui.horizontal(|ui| {
+            ui.add_space(38.0);
+            gauge(ui, theme, needs.0, result);
+        });
+    }
+}
+
+/// A bar of what would be allocated against the limit. One scale for all changes: what is allocated without them, and room
+/// beyond the limit.
+fn gauge(ui: &mut Ui, theme: &Theme, needs: u64, result: Option<&WhatIfResult>) {
+    let (bar, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 8.0), Sense::hover());
+    let limit = result.and_then(|t| t.memory.capacity).map(|c| c as f64);
+    let most = result.map_or(0.0, |t| t.memory.allocated as f64).max(limit.unwrap_or(0.0) / 0.6);
+    paint_gauge_to(ui.painter(), bar, (needs as f64, limit), most.max(needs as f64), theme);
 }
 
 fn buttons(

@@ -32,6 +32,9 @@ const LIST: f32 = 384.0;
 /// Below this width of the view, the list is narrower.
 const NARROW: f32 = 900.0;
 
+/// Least height of a chart with its title, in points.
+const CHART: f32 = 170.0;
+
 /// Width of the readouts beside the headline, in points.
 const READOUTS: f32 = 250.0;
 
@@ -76,7 +79,10 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     child.set_clip_rect(right.intersect(ui.clip_rect()));
     if let Some(result) = &result {
         let results = advice.as_deref().and_then(|advice| changes_results(advice, &context.shared.changes.on));
-        outcome(&mut child, context, &mut state, result, results);
+        // The charts keep a height in which they can be read: below it the page scrolls.
+        egui::ScrollArea::vertical().id_salt("outcome").auto_shrink([false, false]).show(&mut child, |ui| {
+            outcome(ui, context, &mut state, result, results, inner);
+        });
     }
     context.locals.put(state);
 }
@@ -87,11 +93,14 @@ fn outcome(
     state: &mut State,
     result: &WhatIfResult,
     results: Option<ChangesResults>,
+    page: Rect,
 ) {
+    let top = ui.cursor().top();
     headline(ui, context, result, results);
     ui.add_space(14.0);
-    let rest = ui.available_rect_before_wrap();
-    let half = ((rest.height() - 12.0) * 0.46).max(120.0);
+    let height = (page.height() - (ui.cursor().top() - top) - 2.0).max(2.0 * CHART + 12.0);
+    let (rest, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());
+    let half = ((rest.height() - 12.0) * 0.46).max(CHART);
     let upper = Rect::from_min_size(rest.min, Vec2::new(rest.width(), half));
     let lower = Rect::from_min_max(Pos2::new(rest.left(), upper.bottom() + 12.0), rest.max);
     curve::show(ui, context, &mut state.curve, result, upper);
@@ -125,7 +134,10 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
     let color = outcome.map_or(theme.text, |outcome| look(outcome, theme).0);
     let words = match outcome {
         _ if result.after.undecided.is_some() && !result.after.is_bound => "Not predicted".to_owned(),
-        Some(over @ Outcome::Over(_)) if is_unchanged => format!("{}, no change on", over.words(units)),
+        Some(over @ Outcome::Over(_)) if is_unchanged => {
+            // The last words stay together where the line breaks.
+            format!("{}, no\u{a0}change\u{a0}on", over.words(units))
+        }
         Some(over @ Outcome::Over(_)) => format!("Still {}", over.words(units)),
         Some(outcome) => capitalised(&outcome.words(units)),
         None => format!("Needs {}", units.short(result.allocated())),

@@ -7,10 +7,10 @@ use super::plot_in;
 use crate::analysis::class::Class;
 use crate::analysis::packing::Packer;
 use crate::model::{BufferId, Bytes};
-use crate::ui::chart::{Chart, Fit, Reach, Spare, Window, XAxis};
+use crate::ui::chart::{Chart, Fit, Reach, Spare, Window, XAxis, legend};
 use crate::ui::part::colors::slot_of_class;
 use crate::ui::part::{BufferNames, ViewContext};
-use crate::ui::widget::controls::{cut_label, paint_cut};
+use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch, Raster};
 use crate::ui::widget::theme::{Theme, size};
@@ -76,20 +76,16 @@ pub fn show(
     );
     child.label(text("Repacked", size::BODY, Weight::SemiBold, theme.text));
     child.add_space(16.0);
-    let how = match result.after.packer {
-        Packer::Online => "in program order, as the compiler does below 83 % of capacity",
-        Packer::Fallback => "by size, as the compiler does above 83 % of capacity",
+    let (how, of_whom) = match result.after.packer {
+        Packer::Online => ("in program order", "as the compiler does below 83 % of capacity"),
+        Packer::Fallback => ("by size", "as the compiler does above 83 % of capacity"),
     };
     let live = result.after.peak.saturating_sub(result.after.base);
     let lost = Bytes(result.after.placement.heap).saturating_sub(live);
-    let words = format!(
-        "{how}: {} of heap for {} live, {} lost",
-        units.short(Bytes(result.after.placement.heap)),
-        units.short(live),
-        units.short(lost)
-    );
-    let room = child.available_width();
-    cut_label(&mut child, &words, Weight::Regular.at(size::SMALL), theme.text2, room);
+    let heap = format!("{} of heap", units.short(Bytes(result.after.placement.heap)));
+    let sizes = format!("{heap} for {} live, {} lost", units.short(live), units.short(lost));
+    let wordings = [format!("{sizes}; {how}, {of_whom}"), format!("{sizes}; {how}"), sizes, heap];
+    legend::longest(&mut child, theme, &wordings.each_ref().map(String::as_str));
     let limit = result.memory.capacity;
     let plot = plot_in(rect, limit);
     let needs = result.after.expected().0;
