@@ -56,11 +56,34 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         calls.len(),
         Bytes(bytes).short()
     );
-    finding.advice.push(
-        "remove `jax.debug.print` and `jax.debug.callback` from large runs, or print a reduced value (`jnp.max(x)`)"
-            .to_owned(),
-    );
+    finding.advice.push(advice(&calls.iter().map(|call| call.1.as_str()).collect::<Vec<_>>()).to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = kept.into_iter().map(|k| k.1).collect();
     findings.push(finding);
+}
+
+/// What to do about callbacks with these op names: those for printing, those of error checks and those that compute
+/// are removed in different ways.
+fn advice(names: &[&str]) -> &'static str {
+    let any = |word: &str| names.iter().any(|name| name.contains(word));
+    if any("debug_callback") || any("debug_print") {
+        "remove `jax.debug.print` and `jax.debug.callback` from large runs, or print a reduced value (`jnp.max(x)`)"
+    } else if any("error_if") {
+        "they are run-time error checks (`eqx.error_if`): leave them out of large runs, in Lineax, Optimistix and Diffrax with `throw=False`"
+    } else {
+        "compute on the device what `jax.pure_callback` or `io_callback` computes on the host, or send a reduced value (`jnp.max(x)`)"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advice;
+
+    #[test]
+    fn a_check_is_not_told_to_print_less() {
+        let check = "jit(fit)/jit(linear_solve)/jit(branched_error_if_impl)/cond/branch_1_fun/pure_callback";
+        assert!(advice(&[check]).contains("error_if"));
+        assert!(advice(&["jit(f)/pure_callback"]).contains("pure_callback"));
+        assert!(advice(&[check, "jit(f)/debug_callback"]).contains("jax.debug.print"));
+    }
 }

@@ -13,12 +13,20 @@ pub const NAME: &str = "padding";
 /// Least share of allocated bytes at which padding is reported.
 const SHARE: f64 = 0.10;
 
-/// Padding caused by one dimension size.
+/// Padding caused by one dimension size in one place of the layout.
 #[derive(Default)]
 struct Waste {
     bytes: u64,
-    tile: u64,
     buffers: Vec<BufferId>,
+}
+
+/// A dimension of `size` that its tile rounds up. One size may be rounded up to 4 in one layout and to 128 in another:
+/// these are two causes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rounded {
+    size: u64,
+    padded: u64,
+    tile: u64,
 }
 
 /// Looks at the padding of everything at the peak.
@@ -26,7 +34,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let bases = case.memory.base.iter().map(|base| (base.size, base.buffer));
     let all: Vec<(u64, BufferId)> = bases.chain(case.peak.iter().map(|t| (t.size, t.buffer))).collect();
     let mut total = 0u64;
-    let mut by_size: BTreeMap<u64, Waste> = BTreeMap::new();
+    let mut causes: BTreeMap<Rounded, Waste> = BTreeMap::new();
     let mut padded: Vec<(u64, BufferId)> = Vec::new();
     for &(size, buffer) in &all {
         let Some(node) = case.node(buffer) else { continue };
@@ -39,9 +47,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         let dims = node.padding_by_dimension();
         let logs: f64 = dims.iter().map(|d| d.factor().ln()).sum();
         for d in dims.iter().filter(|d| d.padded > d.size && logs > 0.0) {
-            let entry = by_size.entry(d.size).or_default();
+            let entry = causes.entry(Rounded { size: d.size, padded: d.padded, tile: d.tile }).or_default();
             entry.bytes = entry.bytes.saturating_add((waste as f64 * d.factor().ln() / logs) as u64);
-            entry.tile = entry.tile.max(d.tile);
             entry.buffers.push(buffer);
         }
     }
@@ -54,23 +61,24 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let at_peak = case.space.at_peak.padding;
     finding.title =
         format!("{} of the bytes at the peak are padding ({})", at_peak.short(), percent(at_peak.0, case.at_peak()));
-    let mut worst: Vec<(u64, Waste)> = by_size.into_iter().collect();
+    let mut worst: Vec<(Rounded, Waste)> = causes.into_iter().collect();
     worst.sort_by_key(|row| std::cmp::Reverse(row.1.bytes));
     let largest = padded.first().map(|row| case.describe(row.1)).unwrap_or_default();
     finding.why = match worst.first() {
-        Some((size, waste)) => format!(
-            "A dimension of {size} is rounded up to {}, in {}: {} of padding. The worst buffer is {largest}.",
-            size.next_multiple_of(waste.tile.max(1)),
+        Some((rounded, waste)) => format!(
+            "A dimension of {} is rounded up to {}, in {}: {} of padding. The worst buffer is {largest}.",
+            rounded.size,
+            rounded.padded,
             counted(waste.buffers.len(), "buffer", "buffers"),
             Bytes(waste.bytes).short()
         ),
         None => format!("The worst buffer is {largest}; its layout does not show why."),
     };
-    if let Some((size, waste)) = worst.first() {
-        change(case, &mut finding, *size, waste);
+    if let Some((rounded, _)) = worst.first() {
+        change(case, &mut finding, *rounded);
     }
-    for (size, waste) in worst.iter().take(3) {
-        finding.advice.push(advice(*size, waste));
+    for (rounded, waste) in worst.iter().take(3) {
+        finding.advice.push(advice(*rounded, waste));
     }
     finding.buffers = padded.into_iter().map(|row| row.1).collect();
     findings.push(finding);
@@ -84,9 +92,9 @@ fn rounded_down(size: u64, tile: u64) -> Option<u64> {
 
 /// The change that removes most padding: a dimension just above a multiple is reduced to it, or a small one is merged
 /// with its neighbour.
-fn change(case: &ProgramContext<'_>, finding: &mut Finding, size: u64, waste: &Waste) {
+fn change(case: &ProgramContext<'_>, finding: &mut Finding, Rounded { size, tile, .. }: Rounded) {
     let Ok(whole) = i64::try_from(size) else { return };
-    if let Some(down) = rounded_down(size, waste.tile.max(1)).and_then(|down| i64::try_from(down).ok()) {
+    if let Some(down) = rounded_down(size, tile).and_then(|down| i64::try_from(down).ok()) {
         let edits = vec![Edit::Dim(whole, down)];
         if case.is_worth(case.saved(&case.try_out(&edits))) {
             case.fill(finding, edits);
@@ -101,17 +109,35 @@ fn change(case: &ProgramContext<'_>, finding: &mut Finding, size: u64, waste: &W
     }
 }
 
-fn advice(size: u64, waste: &Waste) -> String {
-    let tile = waste.tile.max(1);
+fn advice(Rounded { size, padded, tile }: Rounded, waste: &Waste) -> String {
     if let Some(down) = rounded_down(size, tile) {
         return format!("make {size} a multiple of {tile}: {down} wastes nothing");
     }
     if size < tile {
         return format!(
-            "a dimension of {size} is padded to {}: merge it with its neighbour (`reshape`), move a dimension of {tile} or more to the end, or keep its {size} parts as arrays of their own ({} of padding)",
-            size.next_multiple_of(tile),
+            "a dimension of {size} is padded to {padded}: merge it with its neighbour (`reshape`), move a dimension of {tile} or more to the end, or keep its {size} parts as arrays of their own ({} of padding)",
             Bytes(waste.bytes).short()
         );
     }
-    format!("{size} is rounded up to {}; a multiple of {tile} wastes nothing", size.next_multiple_of(tile))
+    format!("{size} is rounded up to {padded}; a multiple of {tile} wastes nothing")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dimension_is_padded_to_what_its_own_layout_asks_for() {
+        let waste = Waste { bytes: 1 << 20, buffers: Vec::new() };
+        let outer = advice(Rounded { size: 3, padded: 4, tile: 4 }, &waste);
+        assert!(outer.starts_with("a dimension of 3 is padded to 4: "), "{outer}");
+        assert_eq!(
+            advice(Rounded { size: 12, padded: 16, tile: 8 }, &waste),
+            "12 is rounded up to 16; a multiple of 8 wastes nothing"
+        );
+        assert_eq!(
+            advice(Rounded { size: 130, padded: 256, tile: 128 }, &waste),
+            "make 130 a multiple of 128: 128 wastes nothing"
+        );
+    }
 }

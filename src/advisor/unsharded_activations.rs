@@ -32,7 +32,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         Bytes(saved).short()
     );
     finding.why = format!(
-        "The data arguments hold a batch of {local} per device, but {} temporaries at the peak hold {} (all {parts} devices), the largest {}. This happens when weights are sharded over the batch axis and nothing constrains the activations: the compiler then shards the wrong dimension and every device keeps the whole batch.",
+        "The data arguments hold a batch of {local} per device, but {} temporaries at the peak hold {} (all {parts} devices), the largest {}. This happens when nothing constrains the activations, and weights are sharded over the batch axis or a reshape merges the batch with another dimension: the compiler then shards the wrong dimension, or none, and every device keeps the whole batch.",
         held.len(),
         local.saturating_mul(batch.parts),
         case.describe_first(&held)
