@@ -47,7 +47,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         let dims = node.padding_by_dimension();
         let logs: f64 = dims.iter().map(|d| d.factor().ln()).sum();
         for d in dims.iter().filter(|d| d.padded > d.size && logs > 0.0) {
-            let entry = causes.entry(Rounded { size: d.size, padded: d.padded, tile: d.tile }).or_default();
+            let entry = causes.entry(Rounded { size: d.size, padded: d.padded, tile: d.tile.max(1) }).or_default();
             entry.bytes = entry.bytes.saturating_add((waste as f64 * d.factor().ln() / logs) as u64);
             entry.buffers.push(buffer);
         }
