@@ -265,7 +265,8 @@ fn a_scope_of_the_waterfall_lists_its_rows() {
     let space = &printed.pairs[0].spaces[0];
     let steps: Vec<_> = space.waterfall_by_scope.iter().filter(|step| step.difference != 0).collect();
     let label = |step: &diff::StepDiff| format!("{} {}", step.name.text(), UnitSystem::Binary.signed(step.difference));
-    for step in steps.iter().take(6) {
+    // The rest have no room for their words in a window of this width, and are one bar.
+    for step in steps.iter().take(3) {
         harness.get_by_role_and_label(Role::Button, &label(step));
     }
     let step = steps.first().expect("a difference");
