@@ -92,14 +92,15 @@ impl State<'_> {
         others > 0 && others as f64 >= sum(&|_| true) as f64 * MATTERS
     }
 
-    /// Whether scans save more for the backward pass than layers do that are not in a scan.
+    /// Whether scans over layers save more for the backward pass than layers do that are not in a scan.
     fn scans_keep_most(&self) -> bool {
         let memory = self.memory;
         let size = |row: u32| memory.families.list.get(row as usize).map_or(0, |family| family.size);
-        let stacked = memory.kept.stacks.iter().fold(0u64, |sum, stack| sum.saturating_add(size(stack.family)));
+        let of_layers = memory.kept.stacks.iter().filter(|stack| !stack.is_in_layer);
+        let stacked = of_layers.fold(0u64, |sum, stack| sum.saturating_add(size(stack.family)));
         let is_of_layer = |row: &u32| {
             let layer = memory.kept.turn.as_ref().and_then(|turn| turn.layer_of.get(*row as usize).copied().flatten());
-            layer.is_some() && memory.is_kept(*row as usize) && !memory.kept.is_stack(*row as usize)
+            layer.is_some() && memory.is_kept(*row as usize) && !memory.kept.is_stack_of_layers(*row as usize)
         };
         let layered = (0..memory.families.list.len() as u32).filter(is_of_layer);
         stacked >= layered.fold(0u64, |sum, row| sum.saturating_add(size(row)))
