@@ -13,7 +13,7 @@ use crate::analysis::flow::softmax::{Softmax, repeated};
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
-use crate::model::{Program, ShapeNode};
+use crate::model::{InstructionId, Program, ShapeNode};
 
 /// Smallest size taken for a vocabulary; logits over less do not matter.
 const LEAST_VOCABULARY: i64 = 8192;
@@ -32,6 +32,8 @@ pub const BLOCK: i64 = 128;
 pub struct Stack {
     /// Its family.
     pub family: u32,
+    /// The loop that saves it.
+    pub of_loop: InstructionId,
     /// Number of layers.
     pub layers: i64,
     /// Whether it holds the input of each layer, which is all that a checkpointed body keeps.
@@ -154,6 +156,7 @@ impl SavedForBackward {
             match part.role {
                 LoopRole::Saved => self.stacks.push(Stack {
                     family: row as u32,
+                    of_loop: part.at,
                     layers: part.layers,
                     is_input: labels.is_input(program, part),
                     carry: labels.loops.carry(program, part.at),
