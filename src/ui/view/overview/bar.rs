@@ -148,11 +148,7 @@ fn lower_row(
             let name = if item.scope.is_empty() { item.opcode.clone() } else { last_parts(&item.scope, 2) };
             let count = if item.buffers.len() > 1 { format!("  \u{d7}{}", item.buffers.len()) } else { String::new() };
             let size_words = context.short(item.bytes);
-            let hover = format!(
-                "{}{count}, {size_words}, {}",
-                if item.scope.is_empty() { &item.opcode } else { &item.scope },
-                item.shape
-            );
+            let hover = format!("{}{count}, {size_words}, {}", item.name(), item.shape);
             let first = format!("{name}{count}");
             let look = Look { theme, slot: colors::slot_of_class(item.class), line };
             if segment(ui, look, rect, &[&first, &size_words], &hover).clicked() {
