@@ -42,7 +42,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let mut finding = case.finding(NAME);
-    let saved_by_scans: u64 = held.iter().copied().filter(is_stack).map(|t| t.size).total();
+    let saved_by_scans: u64 = held.iter().filter(|t| kept.is_stack_of_layers(t.family)).map(|t| t.size).total();
     let is_open = if saved_by_scans.saturating_mul(2) > bytes {
         scans(case, &mut finding, saved_by_scans)
     } else {
