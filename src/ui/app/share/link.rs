@@ -10,6 +10,12 @@ use crate::ui::session::Pin;
 use crate::ui::view::{COMPARE, VIEWS};
 
 impl App {
+    /// Whether a file is shown.
+    #[must_use]
+    pub fn has_file(&self) -> bool {
+        self.files.current().is_some()
+    }
+
     /// Checks that the current file has everything the link names.
     ///
     /// # Errors

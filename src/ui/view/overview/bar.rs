@@ -145,7 +145,7 @@ fn lower_row(
             if rect.width() < 1.0 {
                 continue;
             }
-            let name = if item.scope.is_empty() { &item.opcode } else { &item.scope };
+            let name = item.name();
             let count = if item.buffers.len() > 1 { format!("  \u{d7}{}", item.buffers.len()) } else { String::new() };
             let size_words = context.short(item.bytes);
             let hover = format!("{name}{count}, {size_words}, {}", item.shape);
