@@ -33,7 +33,7 @@ const LIST: f32 = 384.0;
 const NARROW: f32 = 900.0;
 
 /// Least height of a chart with its title, in points.
-const CHART: f32 = 170.0;
+const CHART: f32 = 140.0;
 
 /// Width of the readouts beside the headline, in points.
 const READOUTS: f32 = 250.0;
