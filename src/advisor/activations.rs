@@ -129,6 +129,12 @@ fn is_activation(name: &str) -> bool {
     jvp_scope(name).is_some_and(|pass| !pass.is_backward)
 }
 
+/// A stack in words without what is true of all of them: `saved by the scan for 32 layers`.
+fn without_lead(words: &str) -> String {
+    let parts = words.split_once('`').and_then(|(shape, label)| Some((shape, label.split_once(": ")?.1)));
+    parts.map_or_else(|| words.to_owned(), |(shape, name)| format!("{shape}`{name}"))
+}
+
 /// Describes what scans over layers save; returns whether anything is left to recompute.
 fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) -> bool {
     let kept = &case.memory.kept;
@@ -137,7 +143,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) -> bool {
         .stacks
         .iter()
         .map(|stack| &case.memory.families.list[stack.family as usize])
-        .map(|family| (family.size, case.describe(family.root)))
+        .map(|family| (family.size, without_lead(&case.describe(family.root))))
         .collect();
     stacks.sort_by_key(|row| std::cmp::Reverse(row.0));
     let listed: Vec<String> =

@@ -7,7 +7,7 @@ use egui::{Align, Layout, Ui};
 use super::lead_link;
 use super::state::{Found, State};
 use crate::export::diff::{AllocatorDiff, BytesDiff, NEEDED, NumberDiff, SpaceDiff, headline, matched};
-use crate::model::{Bytes, counted, thousands};
+use crate::model::{Bytes, capitalised, counted, thousands};
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{self, cut_label};
 use crate::ui::widget::fonts::{Weight, text};
@@ -256,15 +256,17 @@ pub fn numbers(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found) {
             }
         }
         egui::Grid::new("numbers").num_columns(4).spacing([24.0, 6.0]).show(ui, |ui| {
-            for head in ["", "before", "after", "difference"] {
+            for head in ["", "Before", "After", "Difference"] {
                 ui.label(text(head, size::SMALL, Weight::Medium, theme.text2));
             }
             ui.end_row();
             for number in &found.pair.numbers {
-                ui.label(text(&number.what, size::SMALL, Weight::Regular, theme.text));
-                for words in cells(number, context) {
-                    ui.label(text(words, size::SMALL, Weight::Medium, color(theme, number.value)));
+                ui.label(text(capitalised(&number.what), size::SMALL, Weight::Regular, theme.text));
+                let [before, after, difference] = cells(number, context);
+                for words in [before, after] {
+                    ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
                 }
+                ui.label(text(difference, size::SMALL, Weight::SemiBold, color(theme, number.value)));
                 ui.end_row();
             }
         });
@@ -282,7 +284,12 @@ fn color(theme: &Theme, value: BytesDiff) -> egui::Color32 {
 fn cells(number: &NumberDiff, context: &ViewContext<'_>) -> [String; 3] {
     let unknown = || "\u{2013}".to_owned();
     let one = |value: Option<u64>| {
-        let words = |value| if number.is_bytes { context.short(Bytes(value)) } else { thousands(value) };
+        let is_capacity = number.what.ends_with("capacity");
+        let words = |value| match number.is_bytes {
+            true if is_capacity => context.options.units.capacity(Bytes(value)),
+            true => context.short(Bytes(value)),
+            false => thousands(value),
+        };
         value.map_or_else(unknown, words)
     };
     let difference = number.value.difference.map_or_else(unknown, |difference| match difference {

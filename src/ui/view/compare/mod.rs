@@ -39,6 +39,10 @@ const WIDE: f32 = 860.0;
 /// Height of the charts, and the share of the view that they take at most.
 const CHARTS: f32 = 330.0;
 const SHARE: f32 = 0.42;
+const LEAST_CHARTS: f32 = 130.0;
+
+/// Least height of the list with its tools.
+const LIST: f32 = 150.0;
 
 fn applies(document: &Document) -> bool {
     document.before.is_some()
@@ -98,7 +102,9 @@ fn page(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &F
         return without_space(ui, context, state, found, rect);
     };
     if !space.waterfall.is_empty() {
-        let height = (full.height() * SHARE).clamp(150.0, CHARTS);
+        // The list below keeps room for some rows.
+        let room = (full.bottom() - y - LIST).max(LEAST_CHARTS);
+        let height = (full.height() * SHARE).clamp(150.0, CHARTS).min(room);
         let both = Rect::from_min_size(egui::pos2(inner.left(), y), Vec2::new(inner.width(), height));
         charts(ui, context, state, found, both);
         y = both.bottom() + 10.0;

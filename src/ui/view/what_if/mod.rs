@@ -33,7 +33,7 @@ const LIST: f32 = 384.0;
 const NARROW: f32 = 900.0;
 
 /// Least height of a chart with its title, in points.
-const CHART: f32 = 170.0;
+const CHART: f32 = 140.0;
 
 /// Width of the readouts beside the headline, in points.
 const READOUTS: f32 = 250.0;
@@ -173,8 +173,9 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
     if differs != 0 {
         let _ = write!(
             sentence,
-            " Our packing of the unchanged program differs from the compiler's by {}.",
-            units.signed(differs)
+            " Our packing of the unchanged program takes {} {} than the compiler's.",
+            units.short(Bytes(u64::try_from(differs.unsigned_abs()).unwrap_or(u64::MAX))),
+            if differs > 0 { "more" } else { "less" }
         );
     }
     let words = match results.filter(|_| on > 0 && result.after.undecided.is_none()) {
