@@ -180,12 +180,16 @@ impl Finding {
         self.effect.as_ref().is_some_and(|effect| effect.verdict() == TryVerdict::MayFit)
     }
 
-    /// What its changes come to; `None` if the capacity is unknown. Never a plain fit for an upper bound
-    /// ([`Self::at_most`]).
+    /// What its changes come to; `None` if the capacity is unknown. For an upper bound ([`Self::at_most`]) never a plain
+    /// fit, and nothing where the program fits as it is.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
-        let outcome = self.effect.as_ref().and_then(Effect::outcome)?;
-        Some(if self.at_most.is_some() { outcome.at_most() } else { outcome })
+        let effect = self.effect.as_ref()?;
+        let outcome = effect.outcome()?;
+        match &self.at_most {
+            None => Some(outcome),
+            Some(_) => (!effect.fits_already()).then(|| outcome.at_most()),
+        }
     }
 
     /// What its changes do, in words: `saves 37.0 GiB at the peak, 19.4 GiB after; with this alone: may fit`.

@@ -54,12 +54,11 @@ fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
             if let Some((stem, number, name)) = block_of(part) {
                 return Some(Numbered { place, stem, number, name });
             }
-            let stem = part.trim_end_matches(|c: char| c.is_ascii_digit());
-            let is_separate = stem.is_empty() || stem.ends_with(['_', '.', '-']);
+            let (stem, number) = scope::numbered(part)?;
             let is_kind = stem.starts_with(|c: char| c.is_ascii_uppercase());
             let is_product = part.contains("->") || part.contains(',') || part.contains('(');
-            let number = part[stem.len()..].parse().ok()?;
-            (is_separate && !is_kind && !is_product && !stem.starts_with("branch_")).then_some(Numbered {
+            let number = number.parse().ok()?;
+            (!is_kind && !is_product && !stem.starts_with("branch_")).then_some(Numbered {
                 place,
                 stem,
                 number,
@@ -201,6 +200,15 @@ mod tests {
         assert_eq!(of(names[2]), None);
         assert_eq!(of("jit(s)/transpose(jvp(layer_12))/attn/dot_general"), layer("layer_12"));
         assert_eq!(of("jit(s)/jvp()/while/body/eval_jaxpr/dot_general"), None);
+    }
+
+    #[test]
+    fn a_number_needs_no_separator_after_a_word_for_a_layer() {
+        let names = ["jit(s)/jvp(image)/block0/conv1/dot_general", "jit(s)/jvp(image)/block11/conv2/dot_general"];
+        let layers = Layers::new(names.into_iter());
+        let of = |name| layers.of(name).map(|layer| (layer.name, layer.pattern));
+        assert_eq!(of(names[1]), Some(("block11".to_owned(), "block*".to_owned())));
+        assert_eq!(of("jit(s)/jvp(image)/conv1/dot_general"), None);
     }
 
     #[test]
