@@ -43,6 +43,9 @@ fn block_of(part: &str) -> Option<(&str, u64, &str)> {
     is_whole_word.then(|| (&part[..begin], number, &part[..end]))
 }
 
+/// Words that a layer's number may follow at once: `block11`, but not `conv1`, of which a layer has several.
+const LAYERS: &[&str] = &["block", "layer"];
+
 /// The numbered scopes of an op name, outermost first. Excludes einsum formulas and modules that a library numbers by
 /// kind within a layer (`Dense_0`).
 fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
@@ -55,7 +58,8 @@ fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
                 return Some(Numbered { place, stem, number, name });
             }
             let stem = part.trim_end_matches(|c: char| c.is_ascii_digit());
-            let is_separate = stem.is_empty() || stem.ends_with(['_', '.', '-']);
+            let is_separate =
+                stem.is_empty() || stem.ends_with(['_', '.', '-']) || LAYERS.iter().any(|word| stem.ends_with(word));
             let is_kind = stem.starts_with(|c: char| c.is_ascii_uppercase());
             let is_product = part.contains("->") || part.contains(',') || part.contains('(');
             let number = part[stem.len()..].parse().ok()?;
@@ -201,6 +205,15 @@ mod tests {
         assert_eq!(of(names[2]), None);
         assert_eq!(of("jit(s)/transpose(jvp(layer_12))/attn/dot_general"), layer("layer_12"));
         assert_eq!(of("jit(s)/jvp()/while/body/eval_jaxpr/dot_general"), None);
+    }
+
+    #[test]
+    fn a_number_may_follow_the_word_for_a_layer_at_once() {
+        let names =
+            ["jit(s)/jvp(image)/block0/mul", "jit(s)/jvp(image)/block11/conv1/mul", "jit(s)/jvp(image)/conv2/mul"];
+        let layers = Layers::new(names.into_iter());
+        let of = |name| layers.of(name).map(|layer| layer.name);
+        assert_eq!((of(names[1]), of(names[2])), (Some("block11".to_owned()), None));
     }
 
     #[test]
