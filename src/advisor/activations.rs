@@ -46,7 +46,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let mut finding = case.finding(NAME);
-    let saved_by_scans: u64 = held.iter().copied().filter(is_stack).map(|t| t.size).total();
+    let saved_by_scans: u64 = held.iter().filter(|t| kept.is_stack_of_layers(t.family)).map(|t| t.size).total();
     let is_open = if saved_by_scans.saturating_mul(2) > bytes {
         scans(case, &mut finding, saved_by_scans)
     } else {
@@ -139,7 +139,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) -> bool {
     let size = |stack: &Stack| case.memory.families.list[stack.family as usize].size;
     // The scan that saves most gives the finding its name.
     let mut by_scan: BTreeMap<(i64, &str), u64> = BTreeMap::new();
-    for stack in &kept.stacks {
+    for stack in kept.stacks.iter().filter(|stack| !stack.is_in_layer) {
         let sum = by_scan.entry((stack.layers, stack.steps.many())).or_default();
         *sum = sum.saturating_add(size(stack));
     }

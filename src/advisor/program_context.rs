@@ -40,11 +40,11 @@ pub struct ProgramContext<'a> {
     /// The largest batch that fits, computed on first use.
     pub(super) largest_batch: OnceLock<Option<i64>>,
     /// Changes that were worked out, without their blocks: rules and the plan try many of them more than once.
-    tried: Mutex<Vec<Tried>>,
+    tried: Mutex<Vec<CachedPrediction>>,
 }
 
 /// Changes that were worked out to some depth.
-struct Tried {
+struct CachedPrediction {
     edits: Vec<Edit>,
     depth: Depth,
     prediction: Arc<Prediction>,
@@ -172,7 +172,7 @@ impl<'a> ProgramContext<'a> {
             return Arc::clone(&tried.prediction);
         }
         let prediction = Arc::new(self.memory.evaluate(self.program, edits, depth).without_blocks());
-        known().push(Tried { edits: edits.to_vec(), depth, prediction: Arc::clone(&prediction) });
+        known().push(CachedPrediction { edits: edits.to_vec(), depth, prediction: Arc::clone(&prediction) });
         prediction
     }
 

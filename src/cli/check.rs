@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use highwater::advisor::Severity;
 use highwater::analysis::compare::pair_programs;
-use highwater::export::gate::{self, Gate, GateFormat, Limits, Outcome, parse_share};
+use highwater::export::gate::{self, Gate, GateFormat, LimitOutcome, Limits, parse_share};
 use highwater::model::{Bytes, parse_size};
 use highwater::open::Target;
 use highwater::source::Progress;
@@ -72,9 +72,9 @@ pub fn run(args: &CheckArgs) -> ExitCode {
     }
     terminal::print_plain(&gate::write(&gate, args.format));
     match gate.outcome() {
-        Outcome::Passed => ExitCode::SUCCESS,
-        Outcome::Failed => ExitCode::from(EXIT_BROKEN),
-        Outcome::Unknown => ExitCode::from(EXIT_UNREADABLE),
+        LimitOutcome::Passed => ExitCode::SUCCESS,
+        LimitOutcome::Failed => ExitCode::from(EXIT_BROKEN),
+        LimitOutcome::Unknown => ExitCode::from(EXIT_UNREADABLE),
     }
 }
 

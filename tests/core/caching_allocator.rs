@@ -215,14 +215,14 @@ fn advice_follows_from_the_data() {
 #[test]
 fn a_failed_request_fails_the_check() {
     use highwater::export::diff::Side;
-    use highwater::export::gate::{Gate, Limits, Outcome};
+    use highwater::export::gate::{Gate, LimitOutcome, Limits};
     use highwater::model::Bytes;
     for (name, limits, outcome) in [
-        ("oom_fragmentation_2_6", Limits::default(), Outcome::Failed),
-        ("leak_2_6", Limits::default(), Outcome::Passed),
-        ("leak_2_6", Limits { max_peak: Some(Bytes(225_010_175)), ..Limits::default() }, Outcome::Failed),
-        ("leak_2_6", Limits { max_peak: Some(Bytes(225_010_176)), ..Limits::default() }, Outcome::Passed),
-        ("leak_2_6", Limits { max_of_capacity: Some(0.9), ..Limits::default() }, Outcome::Unknown),
+        ("oom_fragmentation_2_6", Limits::default(), LimitOutcome::Failed),
+        ("leak_2_6", Limits::default(), LimitOutcome::Passed),
+        ("leak_2_6", Limits { max_peak: Some(Bytes(225_010_175)), ..Limits::default() }, LimitOutcome::Failed),
+        ("leak_2_6", Limits { max_peak: Some(Bytes(225_010_176)), ..Limits::default() }, LimitOutcome::Passed),
+        ("leak_2_6", Limits { max_of_capacity: Some(0.9), ..Limits::default() }, LimitOutcome::Unknown),
     ] {
         let path = Files::of_project().ending(&format!("torch/{name}.pickle"));
         let profile = open::open_path(&path, &Progress::default()).expect("opens");

@@ -7,7 +7,7 @@ use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
 use super::followers::Followers;
 use super::saved_for_backward::SavedForBackward;
-use super::segments::{Named, Patterns};
+use super::segments::{self, Named, Patterns};
 use super::shapes::Shapes;
 use crate::analysis::class::Class;
 use crate::analysis::flow::node_at;
@@ -157,9 +157,8 @@ impl Memory {
         let live = crate::analysis::packing::most_live(&families.blocks()).0;
         let always: u64 = base.iter().fold(0, |sum, b| sum.saturating_add(b.size));
         let roots = || families.list.iter().map(|family| program.buffers.instruction_of(family.root));
-        let loops = &analysis.labels(program).loops;
-        let family_names: Vec<String> =
-            roots().map(|root| root.map_or_else(String::new, |at| loops.op_name(program, at))).collect();
+        let labels = analysis.labels(program);
+        let family_names = segments::family_names(program, labels, &families);
         let rematerialised = roots().flatten().filter(|&root| is_rematerialised(program, root)).count();
         let mut kept_arguments: FastMap<(i64, &[i64]), u32> = FastMap::default();
         for (row, base) in base.iter().enumerate() {
@@ -174,8 +173,7 @@ impl Memory {
             .filter_map(|donor| kept_arguments.get(&(donor.parameter, donor.parameter_index.as_slice())).copied())
             .collect();
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
-        let data =
-            batch::data_arguments(program, analysis.classes(program), &base, (&families, analysis.labels(program)));
+        let data = batch::data_arguments(program, analysis.classes(program), &base, (&families, labels));
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
         let kept = SavedForBackward::new(program, analysis, (&base, &data), &families, (&family_names, &points));
         let classes = analysis.classes(program);

@@ -1,13 +1,13 @@
 //! Edits that trade compute for memory: checkpointed layers and scans, chunked losses, block-wise attention.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::batch;
 use super::edit::{LOGITS, SCAN};
 use super::memory::Memory;
 use super::resize;
-use super::saved_for_backward::{BLOCK, SavedForBackward, is_among};
+use super::saved_for_backward::{BLOCK, SavedForBackward, Stack, is_among};
 use super::segments::{Segment, Segments};
 use super::state::{Sizes, State};
 use super::turn::Turn;
@@ -92,14 +92,15 @@ impl State<'_> {
         others > 0 && others as f64 >= sum(&|_| true) as f64 * MATTERS
     }
 
-    /// Whether scans save more for the backward pass than layers do that are not in a scan.
+    /// Whether scans over layers save more for the backward pass than layers do that are not in a scan.
     fn scans_keep_most(&self) -> bool {
         let memory = self.memory;
         let size = |row: u32| memory.families.list.get(row as usize).map_or(0, |family| family.size);
-        let stacked = memory.kept.stacks.iter().fold(0u64, |sum, stack| sum.saturating_add(size(stack.family)));
+        let of_layers = memory.kept.stacks.iter().filter(|stack| !stack.is_in_layer);
+        let stacked = of_layers.fold(0u64, |sum, stack| sum.saturating_add(size(stack.family)));
         let is_of_layer = |row: &u32| {
             let layer = memory.kept.turn.as_ref().and_then(|turn| turn.layer_of.get(*row as usize).copied().flatten());
-            layer.is_some() && memory.is_kept(*row as usize) && !memory.kept.is_stack(*row as usize)
+            layer.is_some() && memory.is_kept(*row as usize) && !memory.kept.is_stack_of_layers(*row as usize)
         };
         let layered = (0..memory.families.list.len() as u32).filter(is_of_layer);
         stacked >= layered.fold(0u64, |sum, row| sum.saturating_add(size(row)))
@@ -225,11 +226,27 @@ impl State<'_> {
 
     /// Keeps only the input of each layer of what a scan saves; layers are recomputed one at a time. Where a step's input
     /// is as large as what it saves, segments of many steps are checkpointed instead, as few bytes in all as can be.
+    /// Loops inside layers are recomputed one after the other.
     fn remat_scans(&mut self) {
         let memory = self.memory;
-        let backward =
-            memory.kept.gradients.iter().map(|&family| 2 * memory.families.list[family as usize].first).min();
-        let has_input = memory.kept.stacks.iter().any(|stack| stack.is_input);
+        let stacks = &memory.kept.stacks;
+        let of_layers: Vec<Stack> = stacks.iter().filter(|stack| !stack.is_in_layer).copied().collect();
+        let first = |&family: &u32| 2 * memory.families.list[family as usize].first;
+        self.remat_scan(&of_layers, memory.kept.gradients.iter().map(first).min());
+        let mut in_layers: BTreeMap<u32, Vec<Stack>> = BTreeMap::new();
+        for stack in stacks.iter().filter(|stack| stack.is_in_layer) {
+            in_layers.entry(stack.of_loop.0).or_default().push(*stack);
+        }
+        for stacks in in_layers.values() {
+            let needed = |stack: &Stack| memory.kept.turn.as_ref()?.needed_at(stack.family);
+            self.remat_scan(stacks, stacks.iter().filter_map(needed).min());
+        }
+    }
+
+    /// As [`Self::remat_scans`], for one scan, or for all over layers; `backward` is the time at which the backward pass
+    /// begins to need what it saves.
+    fn remat_scan(&mut self, stacks: &[Stack], backward: Option<u32>) {
+        let memory = self.memory;
         let mut again = 0u64;
         let mut saved = 0u64;
         let mut span: Option<(u32, u32, u32)> = None;
@@ -237,7 +254,7 @@ impl State<'_> {
         // values of one shape some are, as element-wise operations are fused too.
         let mut scores: HashMap<Vec<i64>, u64> = HashMap::new();
         let mut shapes: HashMap<Vec<i64>, u64> = HashMap::new();
-        for stack in memory.kept.stacks.iter().filter(|stack| !stack.is_input) {
+        for stack in stacks.iter().filter(|stack| !stack.is_input) {
             let row = stack.family as usize;
             let family = memory.families.list[row];
             let (first, last) = self.spans[row];
@@ -261,13 +278,17 @@ impl State<'_> {
         again = scores.values().fold(again - fused, |sum, &slice| sum.saturating_add(slice));
         let Some((first, last, row)) = span else { return };
         let backward = backward.filter(|at| (first..last).contains(at)).unwrap_or(last);
-        let steps = memory.kept.stacks.iter().map(|stack| stack.layers).max().unwrap_or(1).max(1).unsigned_abs();
-        let carry = memory.kept.stacks.iter().filter(|stack| !stack.is_input).map(|stack| stack.carry).max();
+        let steps = stacks.iter().map(|stack| stack.layers).max().unwrap_or(1).max(1).unsigned_abs();
+        let carry = stacks.iter().filter(|stack| !stack.is_input).map(|stack| stack.carry).max();
+        let size = |stack: &Stack| memory.families.list[stack.family as usize].size;
+        let kept =
+            stacks.iter().filter(|stack| stack.is_input).fold(0u64, |sum, stack| sum.saturating_add(size(stack)));
         let inputs = match carry {
-            _ if has_input => 0,
-            Some(carry) if carry > 0 => carry.saturating_mul(steps),
+            // Of what a loop passes on, some is saved now: a ring's keys and values, but not its sums.
+            Some(carry) if carry > 0 => carry.saturating_mul(steps).saturating_sub(kept),
+            _ if kept > 0 => 0,
             // Taken to be as large as the smallest stack kept now.
-            _ => memory.kept.stacks.iter().map(|s| memory.families.list[s.family as usize].size).min().unwrap_or(0),
+            _ => stacks.iter().map(size).min().unwrap_or(0),
         };
         let (inputs, again) = if inputs.saturating_add(again) < saved / 2 {
             self.fused = self.fused.max(fused);

@@ -14,7 +14,7 @@ use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
-use crate::model::{Program, ShapeNode};
+use crate::model::{InstructionId, Program, ShapeNode};
 
 /// Smallest size taken for a vocabulary; logits over less do not matter.
 const LEAST_VOCABULARY: i64 = 8192;
@@ -33,6 +33,8 @@ pub const BLOCK: i64 = 128;
 pub struct Stack {
     /// Its family.
     pub family: u32,
+    /// The loop that saves it.
+    pub of_loop: InstructionId,
     /// Number of slices.
     pub layers: i64,
     /// What each slice is of.
@@ -41,6 +43,9 @@ pub struct Stack {
     pub is_input: bool,
     /// Bytes that the loop passes from step to step: what a checkpoint of its body keeps of each.
     pub carry: u64,
+    /// Whether the loop runs inside a layer, and other layers have such a loop each: it is one over hops of a ring or
+    /// steps of a recurrence, not one over layers.
+    pub is_in_layer: bool,
 }
 
 /// Families of temporaries that are kept, by kind; lists of families are ascending.
@@ -87,6 +92,7 @@ impl SavedForBackward {
         let turn = Turn::new(program, analysis, families, points, (&passes, names));
         let mut kept = Self { turn, passes, ..Self::default() };
         kept.find_stacks(program, analysis, families);
+        kept.tell_loops_in_layers();
         let weights = Weights::new(program, analysis, bases);
         let has_tokens = data.iter().any(|d| {
             d.dimensions.len() >= 2
@@ -153,14 +159,27 @@ impl SavedForBackward {
             match part.role {
                 LoopRole::Saved => self.stacks.push(Stack {
                     family: row as u32,
+                    of_loop: part.at,
                     layers: part.layers,
                     steps: labels.steps.of(part.at),
                     is_input: labels.is_input(program, part),
                     carry: labels.loops.carry(program, part.at),
+                    is_in_layer: false,
                 }),
                 LoopRole::Gradients => self.gradients.push(row as u32),
                 LoopRole::Collected => self.collected.push(row as u32),
                 _ => {}
+            }
+        }
+    }
+
+    fn tell_loops_in_layers(&mut self) {
+        let Some(turn) = &self.turn else { return };
+        let layer = |stack: &Stack| turn.layer_of.get(stack.family as usize).copied().flatten();
+        let layers: HashSet<u32> = self.stacks.iter().filter_map(layer).collect();
+        if layers.len() > 1 {
+            for stack in &mut self.stacks {
+                stack.is_in_layer = layer(stack).is_some();
             }
         }
     }
@@ -175,6 +194,13 @@ impl SavedForBackward {
     #[must_use]
     pub fn is_stack(&self, family: usize) -> bool {
         self.stacks.binary_search_by_key(&family, |stack| stack.family as usize).is_ok()
+    }
+
+    /// Whether a family is a stack of a scan over layers, not of a loop inside a layer.
+    #[must_use]
+    pub fn is_stack_of_layers(&self, family: usize) -> bool {
+        let row = self.stacks.binary_search_by_key(&family, |stack| stack.family as usize);
+        row.is_ok_and(|row| !self.stacks[row].is_in_layer)
     }
 
     /// The layer of a family.

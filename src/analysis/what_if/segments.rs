@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use foldhash::fast::RandomState;
 
 use super::turn::Turn;
+use crate::analysis::flow::label::Labels;
+use crate::analysis::names::layer::Layers;
 use crate::analysis::names::lookup::op_name;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::names::scope;
-use crate::analysis::packing::Families;
+use crate::analysis::packing::{Families, Family};
 use crate::model::{InstructionId, Program};
 
 /// The pattern for every layer.
@@ -48,7 +50,7 @@ pub struct Segments {
 }
 
 /// Segments by their names.
-struct Names<'a> {
+struct SegmentNames<'a> {
     turn: &'a Turn,
     pattern: &'a str,
     /// Whether the name of a layer matches, by layer.
@@ -56,7 +58,7 @@ struct Names<'a> {
     rows: HashMap<String, u32, RandomState>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> SegmentNames<'a> {
     fn new(turn: &'a Turn, pattern: &'a str) -> Self {
         let is_meant = |name: &str| {
             matches(pattern, name) || name.rsplit_once('/').is_some_and(|(_, last)| matches(pattern, last))
@@ -101,7 +103,7 @@ impl Segments {
     /// Looks for what a pattern names.
     fn new(program: &Program, named: Named<'_>, turn: &Turn, pattern: &str) -> Self {
         let Named { families, names: operations, passes } = named;
-        let mut names = Names::new(turn, pattern);
+        let mut names = SegmentNames::new(turn, pattern);
         let mut segments: Vec<Segment> = Vec::new();
         let mut backward: Vec<Option<u32>> = Vec::new();
         let mut of_family = vec![None; families.list.len()];
@@ -143,6 +145,31 @@ impl Segments {
         let of_read = of_read.collect();
         Self { list: segments, of_family, of_read }
     }
+}
+
+/// Framework op name of the instruction that makes each family's root, by family; empty where there is none. The stacks of
+/// a loop that runs inside a layer have the loop's: the zeros that they begin as have no scope of their own, or that of
+/// another layer, as equal constants are made once.
+#[must_use]
+pub fn family_names(program: &Program, labels: &Labels, families: &Families) -> Vec<String> {
+    let roots = families.list.iter().map(|family| program.buffers.instruction_of(family.root));
+    let mut names: Vec<String> =
+        roots.map(|root| root.map_or_else(String::new, |at| labels.loops.op_name(program, at))).collect();
+    if !labels.loops.has_stacks() {
+        return names;
+    }
+    let layers = Layers::new(names.iter().map(String::as_str));
+    let of_loop = |family: &Family| {
+        let part = labels.role(program, family.root).filter(|part| part.layers > 0)?;
+        Some(program.text.op_name(part.at)).filter(|name| layers.of(name).is_some())
+    };
+    let found: Vec<Option<String>> = families.list.iter().map(of_loop).collect();
+    for (name, found) in names.iter_mut().zip(found) {
+        if let Some(found) = found {
+            *name = found;
+        }
+    }
+    names
 }
 
 /// Patterns whose segments are kept at the same time.

@@ -168,6 +168,12 @@ impl Turn {
         begins(&reads)
     }
 
+    /// Time at which a family is first read after the turn; `None` if it is not.
+    #[must_use]
+    pub fn needed_at(&self, family: u32) -> Option<u32> {
+        self.needed_at.get(family as usize).copied().flatten()
+    }
+
     /// Whether an operation of a pass counts as one of the forward pass, before the turn: where no name tells its layer,
     /// one without a name does.
     #[must_use]

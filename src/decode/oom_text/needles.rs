@@ -123,7 +123,7 @@ impl Search {
 struct Needles {
     search: Search,
     /// For each anchor the needles around it.
-    around: Vec<Around>,
+    around: Vec<AnchorNeedles>,
 }
 
 /// How far before an anchor a byte tells whether any of the longer needles can be there.
@@ -131,7 +131,7 @@ const TELLING: usize = 3;
 
 /// The needles around an anchor: (bytes before the anchor, needle).
 #[derive(Clone)]
-struct Around {
+struct AnchorNeedles {
     /// Whether a word of [`BESIDE`] near the anchor is enough.
     is_common: bool,
     /// Those that reach back to the byte that tells.
@@ -142,7 +142,7 @@ struct Around {
     tells: [bool; 256],
 }
 
-impl Around {
+impl AnchorNeedles {
     const NONE: Self = Self { is_common: false, long: Vec::new(), short: Vec::new(), tells: [false; 256] };
 
     fn add(&mut self, before: usize, needle: &'static [u8]) {
@@ -180,12 +180,12 @@ fn is_beside(bytes: &[u8], from: usize, anchor: usize) -> bool {
 
 static ALL: LazyLock<Needles> = LazyLock::new(|| {
     let mut anchors = ANCHORS.to_vec();
-    let mut around = vec![Around::NONE; anchors.len()];
+    let mut around = vec![AnchorNeedles::NONE; anchors.len()];
     for needle in NEEDLES {
         let known = anchors.iter().enumerate().find_map(|(i, anchor)| Some((i, needle.find(anchor)?)));
         let (anchor, before) = known.unwrap_or_else(|| {
             anchors.push(needle);
-            around.push(Around::NONE);
+            around.push(AnchorNeedles::NONE);
             (anchors.len() - 1, 0)
         });
         around[anchor].add(before, needle.as_bytes());

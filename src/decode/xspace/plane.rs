@@ -7,7 +7,7 @@ use crate::decode::reporter::Reporter;
 use crate::decode::wire::{FIXED64, LEN, Reader, Result, VARINT, WireError, field, text};
 
 /// Names of events and statistics by number.
-pub type Names = HashMap<i64, String, foldhash::fast::RandomState>;
+pub type NamesById = HashMap<i64, String, foldhash::fast::RandomState>;
 
 /// A plane, walked over once.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub struct Plane<'a> {
     /// Entries of the map of event metadata.
     pub event_metadata: Vec<Reader<'a>>,
     /// Names of statistics.
-    pub stat_names: Names,
+    pub stat_names: NamesById,
     /// Statistics of the plane itself.
     pub stats: Vec<Reader<'a>>,
 }
@@ -58,7 +58,7 @@ impl<'a> Plane<'a> {
     }
 
     /// Names of the events, by number.
-    pub fn event_names(&self) -> Names {
+    pub fn event_names(&self) -> NamesById {
         self.event_metadata.iter().filter_map(|&entry| named_entry(entry).ok()).collect()
     }
 

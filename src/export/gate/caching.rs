@@ -1,6 +1,6 @@
 //! A snapshot of PyTorch's caching allocator held against the limits.
 
-use super::limits::{Gate, Limits, Outcome, outcome, share_text};
+use super::limits::{Gate, LimitOutcome, Limits, outcome, share_text};
 use crate::analysis::caching_allocator::CachingAnalysis;
 use crate::export::diff::Side;
 use crate::model::{Bytes, MemorySpace, UnitSystem, percent};
@@ -33,21 +33,21 @@ impl Gate {
     }
 }
 
-fn fits(side: Side<'_>, device: &CachingAnalysis) -> (Outcome, String) {
+fn fits(side: Side<'_>, device: &CachingAnalysis) -> (LimitOutcome, String) {
     let is_cut = side.profile.caching.as_ref().is_some_and(|snapshot| snapshot.is_cut);
     match device.failure() {
-        Some(failure) => (Outcome::Failed, failure.headline()),
-        None if is_cut => (Outcome::Unknown, "the end of the history is missing".to_owned()),
+        Some(failure) => (LimitOutcome::Failed, failure.headline()),
+        None if is_cut => (LimitOutcome::Unknown, "the end of the history is missing".to_owned()),
         None => {
             let reserved = Bytes(device.replay.peaks.reserved.bytes).short();
-            (Outcome::Passed, format!("no request failed, at most {reserved} reserved"))
+            (LimitOutcome::Passed, format!("no request failed, at most {reserved} reserved"))
         }
     }
 }
 
-fn of_capacity(side: Side<'_>, device: &CachingAnalysis, share: f64) -> (Outcome, String) {
+fn of_capacity(side: Side<'_>, device: &CachingAnalysis, share: f64) -> (LimitOutcome, String) {
     let Some(capacity) = side.profile.device.capacity(MemorySpace::HBM) else {
-        return (Outcome::Unknown, "capacity unknown; give it with --capacity".to_owned());
+        return (LimitOutcome::Unknown, "capacity unknown; give it with --capacity".to_owned());
     };
     let reserved = device.replay.peaks.reserved.bytes;
     let words = format!(
@@ -60,10 +60,10 @@ fn of_capacity(side: Side<'_>, device: &CachingAnalysis, share: f64) -> (Outcome
     (outcome(reserved as f64 <= capacity.bytes.0 as f64 * share), words)
 }
 
-fn growth(device: &CachingAnalysis, before: Option<Side<'_>>, share: f64) -> (Outcome, String) {
+fn growth(device: &CachingAnalysis, before: Option<Side<'_>>, share: f64) -> (LimitOutcome, String) {
     let devices = before.map(|before| &before.analysis.caching).into_iter().flatten();
     let Some(before) = devices.into_iter().find(|other| other.device.index == device.device.index) else {
-        return (Outcome::Unknown, "no snapshot of this device to compare with".to_owned());
+        return (LimitOutcome::Unknown, "no snapshot of this device to compare with".to_owned());
     };
     let [was, is] = [before, device].map(|device| device.replay.peaks.allocated.bytes);
     let change = i128::from(is) - i128::from(was);

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::limits::{Check, Gate, Outcome};
+use super::limits::{Check, Gate, LimitOutcome};
 
 /// Writes the outcome as JUnit XML.
 pub fn write(gate: &Gate) -> String {
@@ -11,7 +11,7 @@ pub fn write(gate: &Gate) -> String {
     let count = |checks: &[&Check], outcome| checks.iter().filter(|check| check.outcome == outcome).count();
     let all: Vec<&Check> = gate.checks.iter().collect();
     let counts = |checks: &[&Check]| {
-        let (failed, unknown) = (count(checks, Outcome::Failed), count(checks, Outcome::Unknown));
+        let (failed, unknown) = (count(checks, LimitOutcome::Failed), count(checks, LimitOutcome::Unknown));
         format!("tests=\"{}\" failures=\"{failed}\" errors=\"{unknown}\"", checks.len())
     };
     let _ = writeln!(out, "<testsuites name=\"highwater\" {}>", counts(&all));
@@ -30,9 +30,9 @@ pub fn write(gate: &Gate) -> String {
             let words = escape(&check.words);
             let _ = write!(out, "    <testcase classname=\"{name}\" name=\"{}\"", check.limit);
             let _ = match check.outcome {
-                Outcome::Passed => writeln!(out, "><system-out>{words}</system-out></testcase>"),
-                Outcome::Failed => writeln!(out, "><failure message=\"{words}\"/></testcase>"),
-                Outcome::Unknown => writeln!(out, "><error message=\"{words}\"/></testcase>"),
+                LimitOutcome::Passed => writeln!(out, "><system-out>{words}</system-out></testcase>"),
+                LimitOutcome::Failed => writeln!(out, "><failure message=\"{words}\"/></testcase>"),
+                LimitOutcome::Unknown => writeln!(out, "><error message=\"{words}\"/></testcase>"),
             };
         }
         out.push_str("  </testsuite>\n");

@@ -23,7 +23,7 @@ pub struct Limits {
 /// Whether a limit is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum LimitOutcome {
     /// It is.
     Passed,
     /// It is not.
@@ -42,7 +42,7 @@ pub struct Check {
     /// `fits`, `max-peak`, `max-of-capacity`, `max-growth`, `no-new`, `read`.
     pub limit: &'static str,
     /// Whether it is kept.
-    pub outcome: Outcome,
+    pub outcome: LimitOutcome,
     /// The numbers in a sentence.
     pub words: String,
 }
@@ -52,9 +52,9 @@ impl Check {
     #[must_use]
     pub fn line(&self) -> String {
         let outcome = match self.outcome {
-            Outcome::Passed => "ok     ",
-            Outcome::Failed => "FAILED ",
-            Outcome::Unknown => "UNKNOWN",
+            LimitOutcome::Passed => "ok     ",
+            LimitOutcome::Failed => "FAILED ",
+            LimitOutcome::Unknown => "UNKNOWN",
         };
         let program = if self.program.is_empty() { String::new() } else { format!("{} ", self.program) };
         format!("{outcome} {program}({}): {}  [{}]", self.file, self.words, self.limit)
@@ -77,22 +77,22 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// The worst that came out: failed before unknown before passed. [`Outcome::Unknown`] where nothing was checked.
+    /// The worst that came out: failed before unknown before passed. [`LimitOutcome::Unknown`] where nothing was checked.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> LimitOutcome {
         let has = |outcome| self.checks.iter().any(|check| check.outcome == outcome);
-        if has(Outcome::Failed) {
-            Outcome::Failed
-        } else if has(Outcome::Unknown) || self.checks.is_empty() {
-            Outcome::Unknown
+        if has(LimitOutcome::Failed) {
+            LimitOutcome::Failed
+        } else if has(LimitOutcome::Unknown) || self.checks.is_empty() {
+            LimitOutcome::Unknown
         } else {
-            Outcome::Passed
+            LimitOutcome::Passed
         }
     }
 
     /// A file that could not be read.
     pub fn unread(&mut self, file: &str, why: &str) {
-        self.add(file, "", "read", (Outcome::Unknown, why.to_owned()));
+        self.add(file, "", "read", (LimitOutcome::Unknown, why.to_owned()));
     }
 
     /// Holds every program of a profile to the limits, against the one before where there is one; whether there was
@@ -103,7 +103,7 @@ impl Gate {
         for row in 0..side.profile.programs.len() {
             if let Some(failure) = failure.filter(|_| side.profile.programs[row].is_listing) {
                 name = &side.profile.programs[row].name;
-                self.add(file, name, "fits", (Outcome::Failed, failure.message.clone()));
+                self.add(file, name, "fits", (LimitOutcome::Failed, failure.message.clone()));
                 continue;
             }
             let Some(scene) = side.analysis.scene(side.profile, row, MemorySpace::HBM) else { continue };
@@ -120,7 +120,7 @@ impl Gate {
         }
         if name.is_empty() {
             if let Some(failure) = failure {
-                self.add(file, "", "fits", (Outcome::Failed, failure.message.clone()));
+                self.add(file, "", "fits", (LimitOutcome::Failed, failure.message.clone()));
             }
             return failure.is_some();
         }
@@ -147,22 +147,28 @@ impl Gate {
         }
     }
 
-    pub(super) fn add(&mut self, file: &str, program: &str, limit: &'static str, (outcome, words): (Outcome, String)) {
+    pub(super) fn add(
+        &mut self,
+        file: &str,
+        program: &str,
+        limit: &'static str,
+        (outcome, words): (LimitOutcome, String),
+    ) {
         let (file, program) = (file.to_owned(), program.to_owned());
         self.checks.push(Check { file, program, limit, outcome, words });
     }
 }
 
-pub(super) fn outcome(is_kept: bool) -> Outcome {
-    if is_kept { Outcome::Passed } else { Outcome::Failed }
+pub(super) fn outcome(is_kept: bool) -> LimitOutcome {
+    if is_kept { LimitOutcome::Passed } else { LimitOutcome::Failed }
 }
 
-fn fits(scene: Scene<'_>) -> (Outcome, String) {
+fn fits(scene: Scene<'_>) -> (LimitOutcome, String) {
     let needs = scene.space.xprof.allocated;
     match scene.space.verdict() {
-        Verdict::Fits { .. } => (Outcome::Passed, format!("fits, {}", of(scene))),
-        Verdict::Over { by } => (Outcome::Failed, format!("does not fit, {}, {} over", of(scene), by.short())),
-        Verdict::Unknown => (Outcome::Unknown, format!("{} allocated, capacity unknown", needs.short())),
+        Verdict::Fits { .. } => (LimitOutcome::Passed, format!("fits, {}", of(scene))),
+        Verdict::Over { by } => (LimitOutcome::Failed, format!("does not fit, {}, {} over", of(scene), by.short())),
+        Verdict::Unknown => (LimitOutcome::Unknown, format!("{} allocated, capacity unknown", needs.short())),
     }
 }
 
@@ -174,18 +180,18 @@ fn of(scene: Scene<'_>) -> String {
     format!("{} of {}", units.beside(needs, capacity), units.capacity(capacity))
 }
 
-fn peak(scene: Scene<'_>, limit: Bytes) -> (Outcome, String) {
+fn peak(scene: Scene<'_>, limit: Bytes) -> (LimitOutcome, String) {
     let Some(peak) = scene.space.known_peak() else {
-        return (Outcome::Unknown, "the file has no peak".to_owned());
+        return (LimitOutcome::Unknown, "the file has no peak".to_owned());
     };
     let units = UnitSystem::Binary;
     let words = format!("peak {}, at most {}", units.beside(peak, limit), units.capacity(limit));
     (outcome(peak <= limit), words)
 }
 
-fn of_capacity(scene: Scene<'_>, share: f64) -> (Outcome, String) {
+fn of_capacity(scene: Scene<'_>, share: f64) -> (LimitOutcome, String) {
     let Some(capacity) = &scene.space.capacity else {
-        return (Outcome::Unknown, "capacity unknown; give it with --capacity".to_owned());
+        return (LimitOutcome::Unknown, "capacity unknown; give it with --capacity".to_owned());
     };
     let needs = scene.space.xprof.allocated;
     let words = format!(
@@ -197,9 +203,9 @@ fn of_capacity(scene: Scene<'_>, share: f64) -> (Outcome, String) {
     (outcome(needs.0 as f64 <= capacity.bytes.0 as f64 * share), words)
 }
 
-fn growth(scene: Scene<'_>, before: Option<Scene<'_>>, share: f64) -> (Outcome, String) {
+fn growth(scene: Scene<'_>, before: Option<Scene<'_>>, share: f64) -> (LimitOutcome, String) {
     let Some(before) = before else {
-        return (Outcome::Unknown, "no program of this name to compare with".to_owned());
+        return (LimitOutcome::Unknown, "no program of this name to compare with".to_owned());
     };
     let [was, is] = [before.space.xprof.allocated, scene.space.xprof.allocated];
     let change = i128::from(is.0) - i128::from(was.0);
@@ -213,17 +219,17 @@ fn growth(scene: Scene<'_>, before: Option<Scene<'_>>, share: f64) -> (Outcome, 
     (outcome(change as f64 <= was.0 as f64 * share), words)
 }
 
-fn no_new(side: Side<'_>, before: Option<Side<'_>>, worst: Severity) -> (Outcome, String) {
+fn no_new(side: Side<'_>, before: Option<Side<'_>>, worst: Severity) -> (LimitOutcome, String) {
     let Some(before) = before else {
-        return (Outcome::Unknown, "no program of this name to compare with".to_owned());
+        return (LimitOutcome::Unknown, "no program of this name to compare with".to_owned());
     };
     let known = advise(before.profile, before.analysis).findings;
     let is_new = |finding: &Finding| finding.severity >= worst && !known.iter().any(|old| old.rule == finding.rule);
     let found = advise(side.profile, side.analysis).findings;
     let new: Vec<&str> = found.iter().filter(|finding| is_new(finding)).map(|finding| finding.title.as_str()).collect();
     match new.len() {
-        0 => (Outcome::Passed, format!("no new finding that is {}", at_least(worst))),
-        _ => (Outcome::Failed, format!("new: {}", new.join("; "))),
+        0 => (LimitOutcome::Passed, format!("no new finding that is {}", at_least(worst))),
+        _ => (LimitOutcome::Failed, format!("new: {}", new.join("; "))),
     }
 }
 

@@ -5,7 +5,7 @@ mod junit;
 mod limits;
 mod sarif;
 
-pub use limits::{Check, Gate, Limits, Outcome, parse_share};
+pub use limits::{Check, Gate, LimitOutcome, Limits, parse_share};
 
 use clap::ValueEnum;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::limits::{Gate, Outcome};
+use super::limits::{Gate, LimitOutcome};
 
 /// What each limit asks for, by its name.
 const RULES: [(&str, &str); 6] = [
@@ -21,13 +21,13 @@ const RULES: [(&str, &str); 6] = [
 pub fn log(gate: &Gate) -> Value {
     let rules: Vec<Value> =
         RULES.iter().map(|(id, text)| json!({ "id": id, "shortDescription": { "text": text } })).collect();
-    let broken = gate.checks.iter().filter(|check| check.outcome != Outcome::Passed);
+    let broken = gate.checks.iter().filter(|check| check.outcome != LimitOutcome::Passed);
     let results: Vec<Value> = broken
         .map(|check| {
             let name = if check.program.is_empty() { &check.file } else { &check.program };
             json!({
                 "ruleId": check.limit,
-                "level": if check.outcome == Outcome::Failed { "error" } else { "warning" },
+                "level": if check.outcome == LimitOutcome::Failed { "error" } else { "warning" },
                 "message": { "text": format!("{name}: {}", check.words) },
                 "locations": [{ "physicalLocation": { "artifactLocation": { "uri": uri(&check.file) } } }],
             })

@@ -181,7 +181,7 @@ impl App {
         let work = self.work();
         let options = self.options.clone();
         // Each file scrolls by itself.
-        let place = self.files.current.and_then(|row| self.files.entries.get(row)).map(FileEntry::place);
+        let shown = self.files.current.and_then(|row| self.files.entries.get(row)).map(FileEntry::id);
         let kept = &mut self.settings_store.settings.kept;
         let Some(open) = self.files.current_mut() else { return };
         let entry = VIEWS.shown_or_first(open.shared.view, &open.document);
@@ -201,7 +201,7 @@ impl App {
             hits,
             kept,
         };
-        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt((entry.id, place, "view")));
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt((entry.id, shown, "view")));
         child.set_clip_rect(body.intersect(ui.clip_rect()));
         (entry.show)(&mut child, &mut context);
         let side_rect = Rect::from_min_max(Pos2::new(if panel { split } else { main.right() }, full.top()), full.max);
@@ -222,7 +222,7 @@ impl App {
         let dropped = ctx.input(|i| i.raw.dropped_files.clone());
         if !dropped.is_empty() {
             let current = self.files.current.and_then(|row| self.files.entries.get(row));
-            self.dropped_on = current.filter(|_| dropped.len() == 1).map(FileEntry::place);
+            self.dropped_on = current.filter(|_| dropped.len() == 1).map(FileEntry::id);
             self.offered = None;
             self.open_together(dropped.iter().map(|file| file.path().to_owned()).collect());
         }

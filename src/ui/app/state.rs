@@ -8,7 +8,7 @@ use egui::Vec2;
 use super::chrome::palette_matches::CommandPalette;
 use super::files::dialog::{Dialog, Purpose};
 use super::files::writing::Writing;
-use super::files::{Files, PairedFolders, Place, ToCompare};
+use super::files::{EntryId, Files, PairedFolders, ToCompare};
 use super::frame_times::Performance;
 use super::help::state::Help;
 use super::settings_store::SettingsStore;
@@ -72,15 +72,15 @@ pub struct App {
     /// What to compare once it is read: before, further columns, after.
     pub(super) comparing: Vec<ToCompare>,
     /// Entries that become columns of the comparison, one after the other.
-    pub(super) columns: Vec<Place>,
+    pub(super) columns: Vec<EntryId>,
     /// The programs of two folders that are compared.
     pub(super) paired: PairedFolders,
     /// The places of a session to go to, each as soon as its file is read.
     pub(super) places: Vec<(Target, DeepLink)>,
     /// Entries before and after that the window offers to compare, until a time in seconds since the start.
-    pub(super) offered: Option<(Place, Place, f64)>,
+    pub(super) offered: Option<(EntryId, EntryId, f64)>,
     /// The entry that was shown when a file was dropped, until that is read.
-    pub(super) dropped_on: Option<Place>,
+    pub(super) dropped_on: Option<EntryId>,
     /// What draws the window, with its version.
     pub(super) graphics: Option<String>,
     pub(super) ctx: egui::Context,

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::{FileEntry, Files, Place};
+use super::{EntryId, FileEntry, Files};
 use crate::analysis::compare::{ProgramName, pair_programs};
 use crate::model::Bytes;
 use crate::ui::app::App;
@@ -17,8 +17,8 @@ impl Files {
 
 impl App {
     /// The programs of the folders that two entries are in; none if they are not in two folders.
-    pub(super) fn paired_programs(&mut self, before: Place, after: Place) -> Arc<Vec<PairedProgram>> {
-        let group = |place: Place| self.files.entries.iter().find(|entry| entry.place() == place)?.group;
+    pub(super) fn paired_programs(&mut self, before: EntryId, after: EntryId) -> Arc<Vec<PairedProgram>> {
+        let group = |id: EntryId| self.files.entries.iter().find(|entry| entry.id() == id)?.group;
         let (Some(was), Some(is)) = (group(before), group(after)) else { return Arc::default() };
         if was == is {
             return Arc::default();
@@ -36,8 +36,7 @@ impl App {
         };
         let names = [was, is].map(|side| side.iter().map(name).collect::<Vec<_>>());
         let pairs = pair_programs(&names[0], &names[1]);
-        let listed =
-            |entry: &FileEntry| ListedProgram { id: entry.place().0, needs: entry.known().map(|known| known.0) };
+        let listed = |entry: &FileEntry| ListedProgram { id: entry.id().0, needs: entry.known().map(|known| known.0) };
         let mut rows: Vec<PairedProgram> = Vec::new();
         for (from, to) in pairs.pairs {
             let (before, after) = (was[from], is[to]);
@@ -65,15 +64,15 @@ impl App {
 
     /// Of two entries in two folders, those of the pair with the largest change; else the entries themselves.
     pub(super) fn worst_pair(&mut self, before: usize, after: usize) -> (usize, usize) {
-        let place = |row: usize| self.files.entries[row].place();
-        let programs = self.paired_programs(place(before), place(after));
+        let id = |row: usize| self.files.entries[row].id();
+        let programs = self.paired_programs(id(before), id(after));
         let worst = programs.iter().find_map(|row| row.before.zip(row.after));
         let both = worst.and_then(|(before, after)| self.position_of(before.id).zip(self.position_of(after.id)));
         both.unwrap_or((before, after))
     }
 
     fn position_of(&self, id: u64) -> Option<usize> {
-        self.files.entries.iter().position(|entry| entry.place().0 == id)
+        self.files.entries.iter().position(|entry| entry.id().0 == id)
     }
 
     /// Compares two programs of the folders.
@@ -88,7 +87,7 @@ impl App {
     /// Compares with another of the columns; what was compared until now becomes a column.
     pub(in crate::ui::app) fn compare_column(&mut self, id: u64) {
         if let Some(open) = self.files.current_mut()
-            && let Some(row) = open.beside.iter().position(|place| place.0 == id)
+            && let Some(row) = open.beside.iter().position(|beside| beside.0 == id)
             && let Some(before) = open.against.replace(open.beside[row])
         {
             open.beside[row] = before;

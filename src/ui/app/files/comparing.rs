@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use egui::{Rect, Ui};
 
-use super::{FileEntry, FileState, Place, ToCompare, offer};
+use super::{EntryId, FileEntry, FileState, ToCompare, offer};
 use crate::model::Profile;
 use crate::open::Target;
 use crate::ui::app::App;
@@ -53,8 +53,8 @@ impl App {
 
     /// Whether an entry is on the other side of the comparison that is shown, or a column of it.
     pub(in crate::ui::app) fn is_compared(&self, entry: &FileEntry) -> bool {
-        let place = entry.place();
-        self.files.current().is_some_and(|open| open.against == Some(place) || open.beside.contains(&place))
+        let id = entry.id();
+        self.files.current().is_some_and(|open| open.against == Some(id) || open.beside.contains(&id))
     }
 
     /// Whether the file that is shown is compared, so that a column can be added.
@@ -95,7 +95,7 @@ impl App {
             let wanted = std::mem::take(&mut self.comparing);
             let rows: Option<Vec<usize>> = wanted.iter().map(|one| self.position_to_compare(one)).collect();
             if let Some([before, between @ .., after]) = rows.as_deref() {
-                self.columns = between.iter().rev().map(|&row| self.files.entries[row].place()).collect();
+                self.columns = between.iter().rev().map(|&row| self.files.entries[row].id()).collect();
                 // Of two folders, the programs that differ the most.
                 let (before, after) = self.worst_pair(*before, *after);
                 let work = self.work();
@@ -111,7 +111,7 @@ impl App {
                 open.shared.show_view(COMPARE);
             }
             let column = self.columns.pop();
-            let column = column.and_then(|place| self.files.entries.iter().position(|entry| entry.place() == place));
+            let column = column.and_then(|id| self.files.entries.iter().position(|entry| entry.id() == id));
             if let Some(column) = column {
                 let work = self.work();
                 self.files.add_column(column, after, &work);
@@ -132,11 +132,11 @@ impl App {
     }
 
     /// An entry that is compared as it is now; what was closed meanwhile stays compared.
-    fn beside(&self, place: Place, known: Option<Beside>) -> Option<Beside> {
-        let other = self.files.entries.iter().find(|entry| entry.place() == place);
+    fn beside(&self, id: EntryId, known: Option<Beside>) -> Option<Beside> {
+        let other = self.files.entries.iter().find(|entry| entry.id() == id);
         match other.map(|entry| (entry, &entry.state)) {
             Some((entry, FileState::Open(other))) if !self.is_veiled(other) => {
-                Some(Beside { id: place.0, name: self.distinct_name_of(entry), document: Arc::clone(&other.document) })
+                Some(Beside { id: id.0, name: self.distinct_name_of(entry), document: Arc::clone(&other.document) })
             }
             _ if self.options.names_hidden => None,
             _ => known,
@@ -145,22 +145,22 @@ impl App {
 
     pub(super) fn keep_comparisons(&mut self) {
         for row in 0..self.files.entries.len() {
-            let after = self.files.entries[row].place();
+            let after = self.files.entries[row].id();
             let FileState::Open(open) = &self.files.entries[row].state else { continue };
-            let Some(place) = open.against else { continue };
+            let Some(id) = open.against else { continue };
             let (known, columns) = (open.document.before.clone(), open.beside.clone());
             let of = |id: u64| {
                 let known = known.as_ref()?;
                 let side = Beside { id, name: known.name.clone(), document: Arc::clone(&known.document) };
                 known.beside.iter().find(|column| column.id == id).cloned().or(Some(side))
             };
-            let before = self.beside(place, of(place.0)).map(|before| Before {
+            let before = self.beside(id, of(id.0)).map(|before| Before {
                 name: before.name,
                 document: before.document,
                 beside: columns.iter().filter_map(|&column| self.beside(column, of(column.0))).collect(),
                 programs: Arc::default(),
             });
-            let before = before.map(|before| Before { programs: self.paired_programs(place, after), ..before });
+            let before = before.map(|before| Before { programs: self.paired_programs(id, after), ..before });
             if key_of(before.as_ref()) == key_of(known.as_ref()) {
                 continue;
             }
@@ -190,8 +190,8 @@ impl App {
     /// Exchanges before and after.
     pub(in crate::ui::app) fn swap_comparison(&mut self) {
         let Some(after) = self.files.current else { return };
-        let place = self.files.current().and_then(|open| open.against);
-        let before = place.and_then(|place| self.files.entries.iter().position(|entry| entry.place() == place));
+        let id = self.files.current().and_then(|open| open.against);
+        let before = id.and_then(|id| self.files.entries.iter().position(|entry| entry.id() == id));
         if let Some(before) = before {
             let work = self.work();
             self.files.compare(after, before, &work);
@@ -208,8 +208,8 @@ impl App {
             return;
         }
         self.ctx.request_repaint_after(std::time::Duration::from_secs_f64(left));
-        let current = self.files.current.and_then(|row| self.files.entries.get(row)).map(FileEntry::place);
-        let position = |place: &Place| self.files.entries.iter().position(|entry| entry.place() == *place);
+        let current = self.files.current.and_then(|row| self.files.entries.get(row)).map(FileEntry::id);
+        let position = |id: &EntryId| self.files.entries.iter().position(|entry| entry.id() == *id);
         let (true, Some(row)) = (current.as_ref() == Some(after), position(before)) else { return };
         let name = self.distinct_name_of(&self.files.entries[row]);
         let words = format!("Compare with {name}?");
@@ -225,12 +225,12 @@ impl App {
     }
 
     /// Remembers what to offer: a single file was dropped while another one of the same kind was shown.
-    pub(in crate::ui::app) fn offer_comparison(&mut self, shown_before: Option<Place>) {
+    pub(in crate::ui::app) fn offer_comparison(&mut self, shown_before: Option<EntryId>) {
         let current = self.files.current.and_then(|row| self.files.entries.get(row));
         let Some((entry, before)) = current.zip(shown_before) else { return };
-        let after = entry.place();
-        let document = |place: Place| {
-            let entry = self.files.entries.iter().find(|entry| entry.place() == place);
+        let after = entry.id();
+        let document = |id: EntryId| {
+            let entry = self.files.entries.iter().find(|entry| entry.id() == id);
             entry.and_then(|entry| match &entry.state {
                 FileState::Open(open) => Some(&open.document),
                 _ => None,

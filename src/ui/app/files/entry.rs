@@ -15,7 +15,7 @@ pub type Read = Vec<(PathBuf, Stamp)>;
 
 /// An open file, or a member of a group.
 pub struct FileEntry {
-    pub(super) place: Place,
+    pub(super) id: EntryId,
     /// Display name.
     pub name: String,
     /// Where it was opened from.
@@ -79,14 +79,14 @@ pub struct OpenFile {
     /// The job that makes the document with aliases.
     pub hiding: Option<Job<Arc<Document>>>,
     /// The entry it is compared with.
-    pub against: Option<Place>,
+    pub against: Option<EntryId>,
     /// Further entries that are columns of the comparison.
-    pub beside: Vec<Place>,
+    pub beside: Vec<EntryId>,
 }
 
 /// What tells an entry from the others, whatever its name: texts that are pasted all have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
-pub struct Place(pub(super) u64);
+pub struct EntryId(pub(super) u64);
 
 impl OpenFile {
     /// Opens a document at a view.
@@ -108,9 +108,9 @@ impl OpenFile {
     }
 }
 
-/// How a file stands. The greatest is the worst: those that fail, by the bytes they are over, then by those they need.
+/// What is known of a file. The greatest is the worst: those that fail, by the bytes they are over, then by those they need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Standing {
+pub struct EntryVerdict {
     /// Whether it does not fit, or tells of an allocation that failed.
     pub fails: bool,
     /// Bytes over the limit.
@@ -119,7 +119,7 @@ pub struct Standing {
     pub need: Bytes,
 }
 
-impl Standing {
+impl EntryVerdict {
     fn new(need: Bytes, limit: Option<Bytes>, shortage: Option<Shortage>) -> Self {
         let over = limit.map_or(Bytes::ZERO, |limit| need.saturating_sub(limit));
         let over = over.max(shortage.and_then(|shortage| shortage.over_by).unwrap_or_default());
@@ -136,26 +136,26 @@ impl OpenFile {
         self.document.has_failed().then(told)
     }
 
-    fn standing(&self) -> Option<Standing> {
+    fn verdict(&self) -> Option<EntryVerdict> {
         let (program, color) = self.document.main();
         let shortage = self.shortage();
         if let Some(space) = self.document.space(program, color) {
             let capacity = self.shared.capacity.get(&color).or(space.capacity.as_ref()).map(|capacity| capacity.bytes);
-            return Some(Standing::new(space.xprof.allocated, capacity, shortage));
+            return Some(EntryVerdict::new(space.xprof.allocated, capacity, shortage));
         }
         if let Some(tiles) = &self.document.analysis.tiles {
-            return Some(Standing::new(Bytes(tiles.max?.1), tiles.limit.map(Bytes), None));
+            return Some(EntryVerdict::new(Bytes(tiles.max?.1), tiles.limit.map(Bytes), None));
         }
         let need = shortage?.needed.unwrap_or_default();
-        Some(Standing::new(need, shortage.and_then(|shortage| shortage.limit()), shortage))
+        Some(EntryVerdict::new(need, shortage.and_then(|shortage| shortage.limit()), shortage))
     }
 }
 
 impl FileEntry {
     /// An entry for something to open.
-    pub(super) fn new(place: Place, name: String, target: Target, state: FileState) -> Self {
+    pub(super) fn new(id: EntryId, name: String, target: Target, state: FileState) -> Self {
         Self {
-            place,
+            id,
             name,
             target,
             state,
@@ -174,8 +174,8 @@ impl FileEntry {
     }
 
     /// A member of a group, not decoded.
-    pub(super) fn listed_in(group: u32, place: Place, name: String, target: Target) -> Self {
-        Self { group: Some(group), ..Self::new(place, name, target, FileState::Listed(None)) }
+    pub(super) fn listed_in(group: u32, id: EntryId, name: String, target: Target) -> Self {
+        Self { group: Some(group), ..Self::new(id, name, target, FileState::Listed(None)) }
     }
 
     /// The files on disk that it is read from, without logs, which grow all the time.
@@ -216,16 +216,16 @@ impl FileEntry {
     }
 
     /// How it stands, if known.
-    pub(super) fn standing(&self) -> Option<Standing> {
+    pub(super) fn verdict(&self) -> Option<EntryVerdict> {
         if let FileState::Open(open) = &self.state {
-            return open.standing();
+            return open.verdict();
         }
         let shortage = self.listed().and_then(Entry::known_shortage);
         let (need, limit) = self.known().unzip();
         if need.is_none() && shortage.is_none() {
             return None;
         }
-        Some(Standing::new(need.unwrap_or_default(), limit.flatten(), shortage))
+        Some(EntryVerdict::new(need.unwrap_or_default(), limit.flatten(), shortage))
     }
 
     /// Whether it is a group member of this module name.
@@ -251,8 +251,8 @@ impl FileEntry {
 
     /// What tells it from the other entries.
     #[must_use]
-    pub const fn place(&self) -> Place {
-        self.place
+    pub const fn id(&self) -> EntryId {
+        self.id
     }
 
     /// Drops the decoded document but keeps the selection.

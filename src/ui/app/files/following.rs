@@ -73,7 +73,7 @@ impl Files {
         for source in collection.unread.iter().filter(|source| !unread_before.contains(&source.path)) {
             self.errors.push((source.path.clone(), source.error.clone().unwrap_or_default()));
         }
-        let shown = self.current.and_then(|index| self.entries.get(index)).map(FileEntry::place);
+        let shown = self.current.and_then(|index| self.entries.get(index)).map(FileEntry::id);
         let at = self.entries.iter().position(|entry| entry.group == Some(id)).unwrap_or(self.entries.len());
         let mut old: HashMap<_, VecDeque<FileEntry>> = HashMap::new();
         let mut left = Vec::new();
@@ -88,8 +88,8 @@ impl Files {
         let mut failed = None;
         for row in order {
             let target = Target::Entry(Arc::clone(&collection), path.clone(), row);
-            let place = self.next_place();
-            let mut entry = FileEntry::listed_in(id, place, collection.entries[row].name.clone(), target);
+            let program_id = self.next_id();
+            let mut entry = FileEntry::listed_in(id, program_id, collection.entries[row].name.clone(), target);
             let is_written = entry.files().iter().any(|file| written.contains(file));
             let before = key(&entry).and_then(|key| old.get_mut(&key)?.pop_front());
             if let Some(mut before) = before {
@@ -103,16 +103,16 @@ impl Files {
             if newest_failure == Some(row) {
                 // Its message has come after it was read.
                 entry.is_stale = matches!(entry.state, FileState::Open(_));
-                failed = Some(entry.place());
+                failed = Some(entry.id());
             }
             members.push(entry);
         }
         // What is gone from the folder can still be looked at if it is open.
         let is_in_use = |entry: &FileEntry| !matches!(entry.state, FileState::Listed(_));
         members.extend(old.into_values().flatten().filter(is_in_use));
-        let first = members.first().map(FileEntry::place);
+        let first = members.first().map(FileEntry::id);
         self.entries.splice(at..at, members);
-        let position = |place| self.entries.iter().position(|entry| entry.place() == place);
+        let position = |id| self.entries.iter().position(|entry| entry.id() == id);
         self.current = shown.and_then(position);
         self.is_unordered = true;
         let is_idle = self.current.is_none() && !self.is_loading();
@@ -160,8 +160,8 @@ impl App {
 
     /// Says which program is shown because it has just failed.
     pub(in crate::ui::app) fn tell_newest_failure(&mut self) {
-        let Some(place) = self.files.newest_failure.take() else { return };
-        let Some(entry) = self.files.entries.iter().find(|entry| entry.place() == place) else { return };
+        let Some(id) = self.files.newest_failure.take() else { return };
+        let Some(entry) = self.files.entries.iter().find(|entry| entry.id() == id) else { return };
         let words = format!("{} has just failed", self.name_of(entry));
         self.say(&words);
     }

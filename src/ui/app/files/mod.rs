@@ -22,7 +22,7 @@ pub(super) mod sample;
 pub(super) mod writing;
 
 pub(super) use compared::{PairedFolders, ToCompare};
-pub use entry::{FileEntry, FileState, OpenFile, Place};
+pub use entry::{EntryId, FileEntry, FileState, OpenFile};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -72,12 +72,12 @@ pub struct Files {
     /// Two entries to compare once both are read.
     comparing: Option<pairs::Pair>,
     /// The program of a followed folder that has just failed, until the user is told.
-    newest_failure: Option<Place>,
+    newest_failure: Option<EntryId>,
     reread: ReadFiles,
     /// Errors since they were last taken: file name and reason.
     errors: Vec<(String, String)>,
     next_group: u32,
-    places: u64,
+    last_id: u64,
     clock: u64,
 }
 
@@ -102,12 +102,12 @@ impl Files {
         }
         self.entries.retain(|entry| !(target.path().is_some() && entry.target.path() == target.path()));
         // What is written while it is read counts as written again.
-        let read = FileEntry::new(Place::default(), String::new(), target.clone(), FileState::Cancelled).stamps();
+        let read = FileEntry::new(EntryId::default(), String::new(), target.clone(), FileState::Cancelled).stamps();
         let loading = Loading::start(target.clone(), Vec::new(), work);
         self.want_nothing();
-        let place = self.next_place();
+        let id = self.next_id();
         let name = self.name_for(&target);
-        let mut entry = FileEntry::new(place, name, target, FileState::Loading(loading));
+        let mut entry = FileEntry::new(id, name, target, FileState::Loading(loading));
         (entry.wanted, entry.read) = (true, read);
         self.entries.push(entry);
     }
@@ -125,9 +125,9 @@ impl Files {
         self.entries.iter().position(is_it)
     }
 
-    fn next_place(&mut self) -> Place {
-        self.places += 1;
-        Place(self.places)
+    fn next_id(&mut self) -> EntryId {
+        self.last_id += 1;
+        EntryId(self.last_id)
     }
 
     /// Display name of what is opened; several texts that are pasted are numbered.
@@ -273,7 +273,7 @@ impl Files {
         let path = file.target.path().map(Path::to_owned);
         let rows = (0..collection.entries.len()).map(|row| {
             let target = Target::Entry(Arc::clone(&collection), path.clone(), row);
-            FileEntry::listed_in(id, self.next_place(), collection.entries[row].name.clone(), target)
+            FileEntry::listed_in(id, self.next_id(), collection.entries[row].name.clone(), target)
         });
         let rows: Vec<FileEntry> = rows.collect();
         if let Some(current) = &mut self.current
@@ -291,7 +291,7 @@ impl Files {
 
     /// Moves the worst program of a group to the front and starts decoding it.
     fn sort(&mut self, id: u32, order: &[usize], program: Option<&str>, work: &Work) {
-        let shown = self.current.map(|index| self.entries[index].place());
+        let shown = self.current.map(|index| self.entries[index].id());
         let Some(first) = self.entries.iter().position(|entry| entry.group == Some(id)) else { return };
         let mut rank = vec![usize::MAX; order.len()];
         for (place, &row) in order.iter().enumerate() {
@@ -305,7 +305,7 @@ impl Files {
             _ => usize::MAX,
         };
         self.entries[first..end].sort_by_key(rank_of);
-        self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
+        self.current = shown.and_then(|id| self.entries.iter().position(|entry| entry.id() == id));
         let rows = &self.entries[first..end];
         if rows.iter().all(|entry| matches!(entry.state, FileState::Listed(_))) {
             let named = program.and_then(|name| rows.iter().position(|entry| entry.is_called(name)));
@@ -430,7 +430,7 @@ impl Files {
         let own = self.own_list(entry);
         let name = own.map_or(&entry.name, |list| &list.name);
         let is_same = |other: &FileEntry| {
-            other.place() != entry.place() && self.own_list(other).map_or(&other.name, |list| &list.name) == name
+            other.id() != entry.id() && self.own_list(other).map_or(&other.name, |list| &list.name) == name
         };
         if !self.entries.iter().any(is_same) {
             return None;
@@ -442,14 +442,14 @@ impl Files {
         Some(place).filter(|place| !place.is_empty())
     }
 
-    /// Sorts entries worst first ([`Standing`](entry::Standing)); members of a group stay together. Nothing moves
+    /// Sorts entries worst first ([`EntryVerdict`](entry::EntryVerdict)); members of a group stay together. Nothing moves
     /// while something is being read.
     fn arrange(&mut self) {
         if !self.is_unordered || self.is_loading() {
             return;
         }
         self.is_unordered = false;
-        let shown = self.current.map(|index| self.entries[index].place());
+        let shown = self.current.map(|index| self.entries[index].id());
         let mut units: Vec<Vec<FileEntry>> = Vec::new();
         for entry in std::mem::take(&mut self.entries) {
             match units.last_mut() {
@@ -458,10 +458,10 @@ impl Files {
             }
         }
         units.sort_by_cached_key(|unit| {
-            std::cmp::Reverse(unit.iter().filter_map(FileEntry::standing).max().unwrap_or_default())
+            std::cmp::Reverse(unit.iter().filter_map(FileEntry::verdict).max().unwrap_or_default())
         });
         self.entries = units.into_iter().flatten().collect();
-        self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
+        self.current = shown.and_then(|id| self.entries.iter().position(|entry| entry.id() == id));
     }
 
     /// Shows the worst of what was opened together, once all of it is read.
@@ -472,7 +472,7 @@ impl Files {
         let paths = std::mem::take(&mut self.wanted_worst);
         let is_one = |entry: &FileEntry| entry.target.origin().is_some_and(|path| paths.iter().any(|one| one == path));
         let rows = self.entries.iter().enumerate().filter(|(_, entry)| is_one(entry));
-        let worst = rows.max_by_key(|(row, entry)| (entry.standing(), std::cmp::Reverse(*row)));
+        let worst = rows.max_by_key(|(row, entry)| (entry.verdict(), std::cmp::Reverse(*row)));
         if let Some((row, _)) = worst {
             self.show_entry(row, work);
         }
@@ -555,11 +555,11 @@ impl Files {
 
     /// Closes a group with all its members.
     pub fn close_group(&mut self, id: u32) {
-        let shown = self.current.map(|index| self.entries[index].place());
+        let shown = self.current.map(|index| self.entries[index].id());
         let first = self.entries.iter().position(|entry| entry.group == Some(id)).unwrap_or(0);
         self.entries.retain(|entry| entry.group != Some(id));
         self.groups.retain(|group| group.id != id);
-        self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
+        self.current = shown.and_then(|id| self.entries.iter().position(|entry| entry.id() == id));
         self.show_something(first);
     }
 
@@ -576,7 +576,7 @@ impl Files {
     /// Number of entries that do not fit, or tell of an allocation that failed.
     #[must_use]
     pub fn failing(&self) -> usize {
-        self.entries.iter().filter(|entry| entry.standing().is_some_and(|standing| standing.fails)).count()
+        self.entries.iter().filter(|entry| entry.verdict().is_some_and(|standing| standing.fails)).count()
     }
 
     /// Indices of the entries that are decoded.

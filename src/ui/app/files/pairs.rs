@@ -1,12 +1,12 @@
 //! Two entries that are compared as soon as both are read, alone or with further ones as columns.
 
-use super::{FileState, Files, Place};
+use super::{EntryId, FileState, Files};
 use crate::ui::work::Work;
 
 /// Two entries that are to be compared once both are read.
 pub(super) struct Pair {
-    before: Place,
-    after: Place,
+    before: EntryId,
+    after: EntryId,
     /// Whether the one before becomes a further column of a comparison that is there.
     is_column: bool,
 }
@@ -25,7 +25,7 @@ impl Files {
     fn begin_comparing(&mut self, before: usize, after: usize, is_column: bool, work: &Work) {
         let both = self.entries.get(before).zip(self.entries.get(after));
         let Some((was, is)) = both.filter(|_| before != after) else { return };
-        self.comparing = Some(Pair { before: was.place(), after: is.place(), is_column });
+        self.comparing = Some(Pair { before: was.id(), after: is.id(), is_column });
         self.show(before, work);
         self.show(after, work);
     }
@@ -33,7 +33,7 @@ impl Files {
     /// Starts the comparison that is waiting, if both of its files are read; returns the entry after.
     pub(super) fn compare_read(&mut self) -> Option<usize> {
         let pair = self.comparing.as_ref()?;
-        let position = |place: &Place| self.entries.iter().position(|entry| entry.place() == *place);
+        let position = |id: &EntryId| self.entries.iter().position(|entry| entry.id() == *id);
         let (Some(before), Some(after)) = (position(&pair.before), position(&pair.after)) else {
             self.comparing = None;
             return None;
@@ -49,7 +49,7 @@ impl Files {
         let pair = self.comparing.take()?;
         if let FileState::Open(open) = &mut self.entries[after].state {
             if !pair.is_column {
-                open.beside.retain(|place| *place != pair.before);
+                open.beside.retain(|id| *id != pair.before);
                 open.against = Some(pair.before);
             } else if open.against != Some(pair.before) && !open.beside.contains(&pair.before) {
                 open.beside.push(pair.before);

@@ -155,10 +155,10 @@ impl App {
         let after = self.files.current.and_then(|row| self.files.entries.get(row))?;
         let open = self.files.current()?;
         let before = open.against?;
-        match entry.place() {
-            place if place == before => Some("before"),
-            place if place == after.place() => Some("after"),
-            place if open.beside.contains(&place) => Some("column"),
+        match entry.id() {
+            id if id == before => Some("before"),
+            id if id == after.id() => Some("after"),
+            id if open.beside.contains(&id) => Some("column"),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use egui::{Rect, Ui};
 
-use super::{FileEntry, FileState, Files, OpenFile, Place, offer};
+use super::{EntryId, FileEntry, FileState, Files, OpenFile, offer};
 use crate::ui::app::App;
 use crate::ui::app::files::loading::{LoadResult, Loading};
 use crate::ui::view::FIRST;
@@ -10,14 +10,14 @@ use crate::ui::widget::theme::Theme;
 use crate::ui::work::Work;
 
 impl Files {
-    /// Notes which open files were written again, and takes those that were read anew; returns the place of one that is
+    /// Notes which open files were written again, and takes those that were read anew; returns the id of one that is
     /// open anew.
-    pub(super) fn poll_reread(&mut self, work: &Work) -> Option<Place> {
+    pub(super) fn poll_reread(&mut self, work: &Work) -> Option<EntryId> {
         let open =
             self.entries.iter().filter(|entry| matches!(entry.state, FileState::Open(_)) && !entry.read.is_empty());
-        let read = open.map(|entry| (entry.place(), entry.read.clone())).collect();
-        for place in self.reread.look(read, work) {
-            if let Some(entry) = self.entries.iter_mut().find(|entry| entry.place() == place) {
+        let read = open.map(|entry| (entry.id(), entry.read.clone())).collect();
+        for id in self.reread.look(read, work) {
+            if let Some(entry) = self.entries.iter_mut().find(|entry| entry.id() == id) {
                 entry.is_stale = true;
             }
         }
@@ -35,7 +35,7 @@ impl Files {
                     }
                     entry.state = FileState::Open(Box::new(open));
                     self.is_unordered = true;
-                    return Some(entry.place());
+                    return Some(entry.id());
                 }
                 LoadResult::Failed(error) => self.errors.push((entry.name.clone(), error)),
                 // It has become a list of programs.
@@ -64,11 +64,11 @@ impl App {
 
     /// Goes back to the place in a file that was read anew.
     pub(in crate::ui::app) fn take_reread(&mut self, work: &Work) {
-        let shown = self.files.current.and_then(|index| self.files.entries.get(index)).map(FileEntry::place);
+        let shown = self.files.current.and_then(|index| self.files.entries.get(index)).map(FileEntry::id);
         let is_rereading = self.files.entries.iter().any(|entry| entry.rereading.is_some());
         let before = self.files.current().filter(|_| is_rereading).and_then(|_| self.place_shown());
-        let Some(place) = self.files.poll_reread(work) else { return };
-        if Some(place) == shown {
+        let Some(id) = self.files.poll_reread(work) else { return };
+        if Some(id) == shown {
             let panel = self.panel;
             self.link = before;
             self.begin();

@@ -73,8 +73,8 @@ impl App {
     /// The file that the one that is shown is compared with, where each is one of its own.
     fn compared_path(&self) -> Option<String> {
         let after = self.files.entries.get(self.files.current?)?;
-        let place = self.files.current()?.against?;
-        let before = self.files.entries.iter().find(|entry| entry.place() == place)?;
+        let id = self.files.current()?.against?;
+        let before = self.files.entries.iter().find(|entry| entry.id() == id)?;
         let is_whole = |entry: &FileEntry| entry.group.is_none() || self.files.own_list(entry).is_some();
         let path = before.target.origin().filter(|_| is_whole(after) && is_whole(before))?;
         Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())

@@ -116,8 +116,8 @@ fn message(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, failur
         // A snapshot is what a message of PyTorch tells to make.
         words::learn(ui, context, &remedies.learn);
     }
-    let place = if has_plan { words::Place::BelowThePlan } else { words::Place::Alone };
-    words::change(ui, theme, failure, (&remedies.change, place));
+    let position = if has_plan { words::RemedyPosition::BelowThePlan } else { words::RemedyPosition::Alone };
+    words::change(ui, theme, failure, (&remedies.change, position));
     words::printed(ui, context, failure);
 }
 

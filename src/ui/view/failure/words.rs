@@ -93,7 +93,7 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>) -> bool {
 
 /// Where general remedies stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum RemedyPosition {
     /// They are all that there is.
     Alone,
     /// The plan for the program goes before them.
@@ -101,7 +101,7 @@ pub enum Place {
 }
 
 /// The remedies, each with whether results change, its gain and the sign that it applies.
-pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, (remedies, place): (&[Remedy], Place)) {
+pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, (remedies, position): (&[Remedy], RemedyPosition)) {
     if remedies.is_empty() {
         return;
     }
@@ -109,9 +109,9 @@ pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, (remedies, place): 
         Some(code) => format!("from the page on {code}, in the order to try"),
         None => "in the order to try".to_owned(),
     };
-    match place {
-        Place::Alone => section(ui, theme, "What to change", &remark),
-        Place::BelowThePlan => section(ui, theme, "What helps in general", &remark),
+    match position {
+        RemedyPosition::Alone => section(ui, theme, "What to change", &remark),
+        RemedyPosition::BelowThePlan => section(ui, theme, "What helps in general", &remark),
     }
     for remedy in remedies {
         let words = remedy.text.replace('`', "");

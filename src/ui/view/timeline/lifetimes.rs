@@ -78,7 +78,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes, d
         let line = Rect::from_min_size(Pos2::new(rect.left(), top), Vec2::new(rect.width(), ROW));
         let sensed = line.intersect(clip);
         if sensed.height() >= 2.0 {
-            one(ui, context, state, drawn, &rows, &Place { row, line, sensed });
+            one(ui, context, state, drawn, &rows, &RowRect { row, line, sensed });
         }
     }
     bar(ui, theme, state, rect, count, visible);
@@ -174,7 +174,7 @@ fn paint_group(raster: &mut Raster, theme: &Theme, group: &Group, x: Span, (top,
 }
 
 /// Where a row is drawn.
-struct Place {
+struct RowRect {
     /// Index in the list.
     row: usize,
     line: Rect,
@@ -189,7 +189,7 @@ fn one(
     state: &mut Lifetimes,
     Drawn { data, groups, layout }: Drawn<'_>,
     rows: &Rows,
-    &Place { row, line, sensed }: &Place,
+    &RowRect { row, line, sensed }: &RowRect,
 ) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
