@@ -287,6 +287,7 @@ fn words(edit: &Edit, library: Library, steps: Steps) -> String {
     match edit {
         Edit::Remat(scope, _) if scope == SCAN => library.remat_scan(steps),
         Edit::Remat(scope, None) => library.remat(scope),
+        Edit::Remat(scope, Some(1)) => format!("{} (the first is enough)", library.remat(scope)),
         Edit::Remat(scope, Some(layers)) => format!("{} (the first {layers} are enough)", library.remat(scope)),
         Edit::Micro(parts) => format!(
             "{parts} micro-batches: run the step on one part of the batch at a time (`jax.lax.scan` over the parts, or `optax.MultiSteps`) and sum the gradients"

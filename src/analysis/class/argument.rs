@@ -9,7 +9,7 @@ use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::steps::{LoopSteps, Steps};
 use crate::analysis::names::argument::{Hint, first_word, is_told_by_first_word};
 use crate::analysis::names::lookup::argument_paths;
-use crate::model::{Program, ShapeNode};
+use crate::model::{Allocation, BufferId, Opcode, Program, ShapeNode};
 
 /// Share of a container's bytes that must be of one class for the rest to follow.
 const MAJORITY: f64 = 0.8;
@@ -59,7 +59,7 @@ pub fn classes(program: &Program, is_training: bool, steps: &LoopSteps) -> HashM
             number: allocation.parameter_number,
             path: paths.get(&allocation.parameter_number).map_or("", String::as_str),
             bytes: allocation.size.0,
-            node: program.assigned_to(allocation).first().and_then(|assigned| program.buffer_node(assigned.buffer)),
+            node: held(program, allocation),
         })
         .collect();
     let evidence = Evidence {
@@ -77,6 +77,20 @@ pub fn classes(program: &Program, is_training: bool, steps: &LoopSteps) -> HashM
     follow_samples(&arguments, &mut classes);
     follow_neighbours(&arguments, &mut classes, evidence.is_training);
     classes
+}
+
+/// The array that an argument is: a donated one's memory holds others too.
+fn held<'a>(program: &'a Program, allocation: &Allocation) -> Option<&'a ShapeNode> {
+    let assigned = program.assigned_to(allocation);
+    let is_argument = |buffer: BufferId| {
+        let at = program.buffers.instruction_of(buffer);
+        at.is_some_and(|at| {
+            program.instructions.opcode.get(at.index()) == Some(&Opcode::PARAMETER)
+                && program.computation_of(at) == program.entry
+        })
+    };
+    let own = assigned.iter().find(|assigned| is_argument(assigned.buffer)).or_else(|| assigned.first())?;
+    program.buffer_node(own.buffer)
 }
 
 /// Fewest matrices that show whether a container holds samples.

@@ -66,6 +66,9 @@ const PLAIN_SCOPES: &[&str] = &[
     "shard_map",
 ];
 
+/// Operations that only say where a value is or is computed again.
+const PLAIN_OPERATIONS: &[&str] = &["remat2", "sharding_constraint"];
+
 /// The short names of the arguments that instructions hold parts of, as far as they were looked for.
 #[derive(Debug, Default)]
 pub struct Arguments(HashMap<u32, Option<String>, RandomState>);
@@ -143,7 +146,8 @@ impl Labels {
             return Some(Label::plain(format!("made from {made_from}")));
         }
         let operation = scope::path(&own).last().map(|&last| last.to_owned()).unwrap_or_default();
-        let text = if operation.is_empty() || is_number_of(&operation) {
+        let says_nothing = PLAIN_SCOPES.contains(&operation.as_str()) || PLAIN_OPERATIONS.contains(&operation.as_str());
+        let text = if operation.is_empty() || is_number_of(&operation) || says_nothing {
             format!("made from {made_from}")
         } else {
             format!("{made_from}: {operation}")

@@ -191,6 +191,7 @@ impl Edit {
             Self::Constrain(parts) => format!("Shard activations {parts} ways"),
             Self::Remat(scope, _) if scope == SCAN => "Checkpoint the body of the scan".to_owned(),
             Self::Remat(scope, None) => format!("Checkpoint {scope}"),
+            Self::Remat(scope, Some(1)) => format!("Checkpoint the first of {scope}"),
             Self::Remat(scope, Some(layers)) => format!("Checkpoint the first {layers} of {scope}"),
             Self::Chunk(scope, parts) => format!("Compute {scope} in {parts} parts"),
             Self::Blockwise(scope) if scope == "*" => "Attention in blocks".to_owned(),
