@@ -47,8 +47,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.finding(NAME);
     let saved_by_scans: u64 = held.iter().filter(|t| kept.is_stack_of_layers(t.family)).map(|t| t.size).total();
+    let saved_by_loops: u64 = held.iter().copied().filter(is_stack).map(|t| t.size).total();
     let is_open = if saved_by_scans.saturating_mul(2) > bytes {
-        scans(case, &mut finding, saved_by_scans)
+        scans(case, &mut finding, saved_by_scans, &|stack| !stack.is_in_layer)
+    } else if saved_by_loops.saturating_mul(2) > bytes && steps_help_more(case, &held) {
+        scans(case, &mut finding, saved_by_loops, &|_| true)
     } else {
         layers(case, &mut finding, &held, (bytes, all.saturating_sub(bytes)))
     };
@@ -133,19 +136,29 @@ fn is_activation(name: &str) -> bool {
     jvp_scope(name).is_some_and(|pass| !pass.is_backward)
 }
 
-/// Describes what scans save; returns whether anything is left to recompute.
-fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) -> bool {
+/// Whether checkpointing the steps of loops inside layers takes fewer bytes than checkpointing the layers.
+fn steps_help_more(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
+    let saved = |scope: String| case.saved(&case.try_out(&[Edit::Remat(scope, None)]));
+    let by_layers = pattern(case, held).map_or(0, saved);
+    saved(SCAN.to_owned()) > by_layers
+}
+
+/// Describes what the scans save whose stacks are `meant`; returns whether anything is left to recompute.
+fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &dyn Fn(&Stack) -> bool) -> bool {
     let kept = &case.memory.kept;
     let size = |stack: &Stack| case.memory.families.list[stack.family as usize].size;
     // The scan that saves most gives the finding its name.
     let mut by_scan: BTreeMap<(i64, &str), u64> = BTreeMap::new();
-    for stack in kept.stacks.iter().filter(|stack| !stack.is_in_layer) {
+    for stack in kept.stacks.iter().filter(|stack| meant(stack)) {
         let sum = by_scan.entry((stack.layers, stack.steps.many())).or_default();
         *sum = sum.saturating_add(size(stack));
     }
     let (count, many) = by_scan.into_iter().max_by_key(|row| row.1).map_or((0, "steps"), |row| row.0);
-    let own: Vec<&Stack> =
-        kept.stacks.iter().filter(|stack| (stack.layers, stack.steps.many()) == (count, many)).collect();
+    let own: Vec<&Stack> = kept
+        .stacks
+        .iter()
+        .filter(|stack| meant(stack) && (stack.layers, stack.steps.many()) == (count, many))
+        .collect();
     let steps = own.first().map_or(Steps::Other, |stack| stack.steps);
     let mut alike: BTreeMap<(Reverse<u64>, String), usize> = BTreeMap::new();
     for stack in &own {

@@ -159,6 +159,11 @@ fn by_flow(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) 
     let rank = argument.node.map_or(0, |node| node.dimensions.iter().filter(|&&d| d > 1).count());
     if own.own_result.is_some() {
         // Nothing that is trained has elements of integers: replay buffers, counters, states of a simulation.
+        // A single one counts for what it lies beside.
+        let is_count = is_training && argument.node.is_some_and(|node| node.element_count() <= 1);
+        if is_count && argument.is_whole() {
+            return (Class::Input, Reason::StateReturned);
+        }
         if argument.is_whole() || (is_training && argument.node.is_some_and(|node| !is_float(node))) {
             return (Class::Input, Reason::IntegersReturned);
         }

@@ -126,7 +126,7 @@ impl LoopSteps {
             Steps::Layers
         } else {
             match pass_of_loop(program, at) {
-                Pass::Backward if self.adds_up_gradients(program, loops, at, body) => Steps::MicroBatches,
+                Pass::Backward if adds_up_gradients(program, loops, at, body) => Steps::MicroBatches,
                 Pass::Backward => Steps::Other,
                 Pass::Forward | Pass::Recomputed | Pass::Unknown => handed_around(program, body),
             }
@@ -140,29 +140,27 @@ impl LoopSteps {
         }
         Some(steps)
     }
+}
 
-    /// Whether a loop runs both passes in each step, and adds up to arrays that begin as zeros.
-    fn adds_up_gradients(&self, program: &Program, loops: &Loops, at: InstructionId, body: ComputationId) -> bool {
-        let Some(computation) = program.computations.get(body.index()) else { return false };
-        let mut inside =
-            (computation.start..computation.end).map(|row| pass_of(&program.text.op_name(InstructionId(row))));
-        let begins_as_zeros = |index: &[i64]| {
-            let begun =
-                operand(program, at, 0).map(|state| computed(program, Value { at: state, index: index.to_vec() }));
-            begun.is_some_and(|begun| {
-                matches!(program.opcode_name(begun.at), "broadcast" | "constant")
-                    || program.text.custom_call_target(begun.at) == "AllocateBuffer"
-            })
-        };
-        let is_sum = |index: &[i64]| {
-            node_at(program, at, index)
-                .is_some_and(|node| node.element_type.is_float() && node.dimensions.iter().any(|&size| size > 1))
-                && begins_as_zeros(index)
-        };
-        pass_of(&program.text.op_name(at)) == Pass::Unknown
-            && inside.any(|pass| pass == Pass::Forward)
-            && loops.parts.iter().any(|part| part.at == at && part.role == Role::Carry && is_sum(&part.index))
-    }
+/// Whether a loop runs both passes in each step, and adds up to arrays that begin as zeros.
+fn adds_up_gradients(program: &Program, loops: &Loops, at: InstructionId, body: ComputationId) -> bool {
+    let Some(computation) = program.computations.get(body.index()) else { return false };
+    let mut inside = (computation.start..computation.end).map(|row| pass_of(&program.text.op_name(InstructionId(row))));
+    let begins_as_zeros = |index: &[i64]| {
+        let begun = operand(program, at, 0).map(|state| computed(program, Value { at: state, index: index.to_vec() }));
+        begun.is_some_and(|begun| {
+            matches!(program.opcode_name(begun.at), "broadcast" | "constant")
+                || program.text.custom_call_target(begun.at) == "AllocateBuffer"
+        })
+    };
+    let is_sum = |index: &[i64]| {
+        node_at(program, at, index)
+            .is_some_and(|node| node.element_type.is_float() && node.dimensions.iter().any(|&size| size > 1))
+            && begins_as_zeros(index)
+    };
+    pass_of(&program.text.op_name(at)) == Pass::Unknown
+        && inside.any(|pass| pass == Pass::Forward)
+        && loops.parts.iter().any(|part| part.at == at && part.role == Role::Carry && is_sum(&part.index))
 }
 
 /// What a program keeps from call to call: arguments whose next value is a result.

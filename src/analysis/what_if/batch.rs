@@ -154,7 +154,8 @@ pub fn data_arguments(
     // One batch: that of the largest argument. A vector of integers may index anything, such as tokens or pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
-        let known = Known { families, steps: &found_steps, of_graphs: &of_graphs, loops: &labels.steps };
+        let known =
+            Known { families, steps: &found_steps, of_graphs: &of_graphs, fields: &fields, loops: &labels.steps };
         return batch_by_shape::find(program, classes, bases, &known, is_returned);
     };
     if data.iter().all(|d| d.by_name) && is_of_pairs(program, (bases, families), batch) {

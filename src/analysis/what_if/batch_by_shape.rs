@@ -44,6 +44,8 @@ pub struct Known<'a> {
     pub steps: &'a BTreeSet<i64>,
     /// Numbers of nodes and edges of graphs.
     pub of_graphs: &'a FastSet<i64>,
+    /// Dimensions of arguments that are kept or passed on: what has the same is a field on the same grid.
+    pub fields: &'a FastSet<&'a [i64]>,
     /// What the steps of loops are.
     pub loops: &'a LoopSteps,
 }
@@ -56,7 +58,7 @@ pub fn find(
     known: &Known<'_>,
     is_returned: impl Fn(&Base, &ShapeNode) -> bool,
 ) -> Vec<DataArgument> {
-    let Known { families, steps, of_graphs, loops } = known;
+    let Known { families, steps, of_graphs, fields, loops } = known;
     let node = |base: &Base| program.buffer_node(base.buffer).filter(|node| node.element_type.is_array());
     let is_kept = |base: &Base| {
         matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer | Class::Cache)
@@ -87,7 +89,7 @@ pub fn find(
         if !is_sample
             || is_other
             || steps.contains(&batch)
-            || weights.contains(&outline(&node.dimensions))
+            || (node.dimensions.len() > 1 && fields.contains(node.dimensions.as_slice()))
             || node.dimensions.iter().filter(|&&d| d == batch).count() > 1
         {
             continue;
