@@ -136,6 +136,12 @@ fn is_activation(name: &str) -> bool {
     jvp_scope(name).is_some_and(|pass| !pass.is_backward)
 }
 
+/// A stack in words without what is true of all of them: `saved by the scan for 32 layers`.
+fn without_lead(words: &str) -> String {
+    let parts = words.split_once('`').and_then(|(shape, label)| Some((shape, label.split_once(": ")?.1)));
+    parts.map_or_else(|| words.to_owned(), |(shape, name)| format!("{shape}`{name}"))
+}
+
 /// Whether checkpointing the steps of loops inside layers takes fewer bytes than checkpointing the layers.
 fn steps_help_more(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
     let saved = |scope: String| case.saved(&case.try_out(&[Edit::Remat(scope, None)]));
@@ -162,7 +168,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let steps = own.first().map_or(Steps::Other, |stack| stack.steps);
     let mut alike: BTreeMap<(Reverse<u64>, String), usize> = BTreeMap::new();
     for stack in &own {
-        let described = case.describe(case.memory.families.list[stack.family as usize].root);
+        let described = without_lead(&case.describe(case.memory.families.list[stack.family as usize].root));
         *alike.entry((Reverse(size(stack)), described)).or_default() += 1;
     }
     let listed: Vec<String> = alike

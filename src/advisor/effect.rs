@@ -16,6 +16,7 @@ pub struct Effect {
     allocated: Bytes,
     verdict: TryVerdict,
     fits: Option<bool>,
+    fits_already: bool,
     outcome: Option<Outcome>,
     band: Option<String>,
 }
@@ -30,6 +31,7 @@ impl Effect {
             allocated: prediction.expected(),
             verdict: prediction.verdict,
             fits: prediction.fits,
+            fits_already: case.before.fits == Some(true),
             outcome: prediction.outcome(case.memory.capacity),
             band: prediction.band.clone(),
             edits,
@@ -71,6 +73,12 @@ impl Effect {
     #[must_use]
     pub const fn fits(&self) -> Option<bool> {
         self.fits
+    }
+
+    /// Whether the program fits as it is.
+    #[must_use]
+    pub const fn fits_already(&self) -> bool {
+        self.fits_already
     }
 
     /// What it comes to; `None` if the capacity is unknown.

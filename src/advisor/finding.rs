@@ -171,7 +171,7 @@ impl Finding {
     #[must_use]
     pub fn fits_after(&self) -> Option<bool> {
         let fits = self.effect.as_ref().and_then(Effect::fits);
-        fits.filter(|fits| !fits || self.at_most.is_none())
+        fits.filter(|fits| !self.may_fit_after() && (!fits || self.at_most.is_none()))
     }
 
     /// Whether the program may fit after its changes, depending on the compiler.
@@ -180,12 +180,26 @@ impl Finding {
         self.effect.as_ref().is_some_and(|effect| effect.verdict() == TryVerdict::MayFit)
     }
 
-    /// What its changes come to; `None` if the capacity is unknown. Never a plain fit for an upper bound
-    /// ([`Self::at_most`]).
+    /// What its changes come to; `None` if the capacity is unknown. For an upper bound ([`Self::at_most`]) never a plain
+    /// fit, and nothing where the program fits as it is.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
-        let outcome = self.effect.as_ref().and_then(Effect::outcome)?;
-        Some(if self.at_most.is_some() { outcome.at_most() } else { outcome })
+        let effect = self.effect.as_ref()?;
+        let outcome = effect.outcome()?;
+        match &self.at_most {
+            None => Some(outcome),
+            Some(_) => (!effect.fits_already()).then(|| outcome.at_most()),
+        }
+    }
+
+    /// What its changes do, in words: `saves 37.0 GiB at the peak, 19.4 GiB after; with this alone: may fit`.
+    #[must_use]
+    pub fn effect_in_words(&self) -> Option<String> {
+        let (saves, after) = (self.saves_bytes()?, self.peak_after_bytes()?);
+        let bound = if self.saves_at_most() { "up to " } else { "" };
+        let outcome = self.outcome().map(|outcome| outcome.words(UnitSystem::Binary));
+        let outcome = outcome.map(|words| format!("; with this alone: {words}")).unwrap_or_default();
+        Some(format!("saves {bound}{} at the peak, {} after{outcome}", saves.short(), after.short()))
     }
 
     /// Error of such predictions on real pairs of programs (`within 3 % on 15 of 17 pairs`), or [`Self::at_most`].
@@ -203,14 +217,8 @@ impl fmt::Display for Finding {
         for advice in &self.advice {
             writeln!(f, "  - {advice}")?;
         }
-        if let (Some(saves), Some(after)) = (self.saves_bytes(), self.peak_after_bytes()) {
-            let fits = match self.fits_after() {
-                Some(true) => ", which fits",
-                Some(false) => ", still does not fit",
-                None if self.may_fit_after() => ", which may fit, depending on the compiler",
-                None => "",
-            };
-            writeln!(f, "  saves {} at the peak, {} after{fits}", saves.short(), after.short())?;
+        if let Some(effect) = self.effect_in_words() {
+            writeln!(f, "  {effect}")?;
         }
         if let Some(band) = self.band() {
             writeln!(f, "  prediction: {band}")?;

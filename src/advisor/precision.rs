@@ -6,7 +6,7 @@ use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::{Arguments, Edit};
-use crate::model::{Bytes, ElementType, percent};
+use crate::model::{Bytes, ElementType, capitalised, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "precision";
@@ -101,7 +101,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let saved = case.fill(&mut finding, vec![edit]);
     finding.title = format!(
         "{} of the peak is 32-bit floats: {} less in bfloat16",
-        percent(temporaries.saturating_add(kept), case.at_peak()),
+        capitalised(&percent(temporaries.saturating_add(kept), case.at_peak())),
         Bytes(saved).short()
     );
     finding.why = if kept == 0 {

@@ -31,6 +31,14 @@ pub struct Contributor {
     pub other_shapes: usize,
 }
 
+impl Contributor {
+    /// What it is called: its folded scope, or where the file names none the kind of instruction.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        if self.scope.is_empty() { &self.opcode } else { &self.scope }
+    }
+}
+
 /// A label with the name at its end folded: `copy of state[…]`.
 fn folded_label(label: &str) -> String {
     let (words, name) = label.rsplit_once(' ').map_or(("", label), |(words, name)| (words, name));

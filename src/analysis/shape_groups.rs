@@ -133,7 +133,8 @@ pub fn rank(groups: &mut [ShapeGroup], all: &[ShapeGroup], map: &MemoryMap, tota
         if i < RANKED && group.waste > Bytes::ZERO {
             let boxes: Vec<MapBox> = group.everywhere.iter().filter_map(|&b| map.box_of(b).copied()).collect();
             let after = peak_with(map, total, &boxes, group.each.saturating_sub(group.useful));
-            group.saves = Bytes(peak.saturating_sub(after.0));
+            // Where others have taken over a part of the memory, less counts than the buffers' sizes.
+            group.saves = Bytes(peak.saturating_sub(after.0)).min(group.waste);
         }
     }
     groups.sort_by(|a, b| {

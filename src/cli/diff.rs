@@ -83,7 +83,10 @@ fn compare(before: &Target, after: &Target, args: &DiffArgs) -> (String, bool) {
     let mut whole = true;
     let mut unread = |builder: &mut Builder, what: String| {
         terminal::complain(&format!("error: {what}"));
-        builder.unread(what);
+        // A reader of the text has just read it.
+        if args.format != Format::Text {
+            builder.unread(what);
+        }
         whole = false;
     };
     let sides = Listed::both([before, after], args.capacity, &progress, |what| unread(&mut builder, what));

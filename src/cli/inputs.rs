@@ -8,6 +8,7 @@ use highwater::export;
 use highwater::model::{Bytes, Capacity, MemorySpace, Profile};
 use highwater::open::Target;
 use highwater::open::session::OpenedSession;
+use highwater::source::without_code;
 
 use super::terminal;
 
@@ -70,12 +71,12 @@ pub fn read_sets(paths: &[PathBuf]) -> Result<Vec<EditSet>, String> {
 pub fn complain(path: &str, why: &str) {
     // The error may name the file already.
     let why = why.strip_suffix(path).and_then(|why| why.strip_suffix(": ")).unwrap_or(why);
-    terminal::complain(&format!("error: {path}: {why}"));
+    terminal::complain(&format!("error: {path}: {}", without_code(why)));
 }
 
 /// Reports an error and returns the exit code.
 pub fn refuse(error: &str) -> ExitCode {
-    eprintln!("error: {error}");
+    eprintln!("error: {}", without_code(error));
     ExitCode::from(EXIT_UNREADABLE)
 }
 

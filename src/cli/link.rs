@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use highwater::analysis::tree::TreeKind;
 use highwater::analysis::what_if::{Edit, EditSet};
 use highwater::model::{Bytes, parse_size};
+use highwater::open::session::parse_zoom;
 use highwater::ui::app::DeepLink;
 use highwater::ui::session::Pin;
 
@@ -21,6 +22,9 @@ pub struct LinkArgs {
     /// Program
     #[arg(long)]
     pub program: Option<String>,
+    /// Program of the same folder to compare with: what is before
+    #[arg(long, value_name = "PROGRAM")]
+    pub against: Option<String>,
     /// Buffer to select, by number or name
     #[arg(long)]
     pub select: Option<String>,
@@ -34,7 +38,7 @@ pub struct LinkArgs {
     #[arg(long, value_name = "STEP")]
     pub to: Option<u32>,
     /// Steps that the time axis shows: `1398-2458`
-    #[arg(long, value_name = "FROM-TO", value_parser = parse_steps)]
+    #[arg(long, value_name = "FROM-TO", value_parser = parse_zoom)]
     pub zoom: Option<(u32, u32)>,
     /// What the treemap groups by: scope, class, category, source, op, dtype, shape or sharding
     #[arg(long = "tree", value_name = "KIND")]
@@ -56,18 +60,13 @@ pub struct LinkArgs {
     pub sets: Vec<PathBuf>,
 }
 
-/// A range of steps: `1398-2458`.
-fn parse_steps(text: &str) -> Result<(u32, u32), String> {
-    let ends = text.split_once('-').and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
-    ends.filter(|(from, to)| from < to).ok_or_else(|| "write a range of steps as 1398-2458".to_owned())
-}
-
 impl LinkArgs {
     /// The place these options select; `sets` are the named sets of changes that were read.
     pub fn link(&self, sets: Vec<EditSet>) -> DeepLink {
         DeepLink {
             view: self.view.clone(),
             program: self.program.clone(),
+            against: self.against.clone(),
             space: self.space.clone(),
             select: self.select.clone(),
             step: self.step,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use highwater::export;
+use highwater::open::Target;
 use highwater::ui::app::{self, App};
 use highwater::ui::session::{Options, ThemeChoice};
 
@@ -96,11 +97,20 @@ pub fn draw(args: &ScreenshotArgs) -> ExitCode {
     }
     let failures = app.take_errors();
     for (name, error) in &failures {
-        complain(name, error);
+        let target = targets.iter().find(|target| target.name() == *name);
+        let path = target.and_then(Target::origin).map(|path| path.display().to_string());
+        complain(path.as_ref().unwrap_or(name), error);
     }
+    if !app.has_file() {
+        if failures.is_empty() {
+            eprintln!("error: nothing to show");
+        }
+        return ExitCode::from(EXIT_UNREADABLE);
+    }
+    // What is read does not have what the arguments name.
     if let Err(sentence) = app.check_link(&link) {
         eprintln!("error: {sentence}");
-        return ExitCode::from(EXIT_UNREADABLE);
+        return ExitCode::from(2);
     }
     let scale = args.scale.clamp(0.5, 4.0);
     let size = egui::Vec2::new(args.size.0 as f32, args.size.1 as f32);

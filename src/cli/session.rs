@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use super::inputs::{EXIT_UNREADABLE, complain, read_sets, refuse};
+use highwater::analysis::tree::TreeKind;
 use highwater::analysis::what_if::Edit;
 use highwater::model::{Bytes, parse_size};
-use highwater::open::session::{PackOptions, SavedProfile, SavedSet, Session, content_hash, pack, write};
-
-use super::inputs::{EXIT_UNREADABLE, complain, read_sets, refuse};
+use highwater::open::session::{PackOptions, SavedProfile, SavedSet, Session, content_hash, pack, parse_zoom, write};
 
 #[derive(Debug, clap::Args)]
 pub struct SessionArgs {
@@ -32,6 +32,9 @@ pub struct SessionArgs {
     /// Program
     #[arg(long)]
     program: Option<String>,
+    /// Program of the same folder to compare with: what is before
+    #[arg(long, value_name = "PROGRAM")]
+    against: Option<String>,
     /// Memory space, by name or colour: HBM, 1
     #[arg(long)]
     space: Option<String>,
@@ -41,6 +44,18 @@ pub struct SessionArgs {
     /// Step
     #[arg(long)]
     step: Option<u32>,
+    /// First step of a range to measure
+    #[arg(long, value_name = "STEP", requires = "to")]
+    from: Option<u32>,
+    /// Last step of the range to measure
+    #[arg(long, value_name = "STEP", requires = "from")]
+    to: Option<u32>,
+    /// Steps that the time axis shows: `1398-2458`
+    #[arg(long, value_name = "FROM-TO", value_parser = parse_zoom)]
+    zoom: Option<(u32, u32)>,
+    /// What the treemap groups by: scope, class, category, source, op, dtype, shape or sharding
+    #[arg(long = "tree", value_name = "KIND")]
+    tree: Option<TreeKind>,
     /// Text to find
     #[arg(long)]
     filter: Option<String>,
@@ -86,6 +101,11 @@ pub fn save(args: &SessionArgs) -> ExitCode {
             space: args.space.clone(),
             select: args.select.clone(),
             step: args.step,
+            from: args.from.zip(args.to).map(|(from, to)| from.min(to)),
+            to: args.from.zip(args.to).map(|(from, to)| from.max(to)),
+            zoom: args.zoom.map(|(from, to)| format!("{from}-{to}")),
+            tree: args.tree.map(|kind| kind.word().to_owned()),
+            against: args.against.clone(),
             filter: args.filter.clone(),
             capacity_bytes: args.capacity.map(|bytes| bytes.0),
             pins: args.pins.clone(),

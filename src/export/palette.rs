@@ -128,9 +128,9 @@ pub const fn fill_of_class(class: Class) -> usize {
         Class::Gradient => 4,
         Class::Temporary => 5,
         Class::Constant => 6,
-        Class::ThreadLocal => 7,
-        // These share a colour; their names tell them apart.
-        Class::Input | Class::Cache => 8,
+        // No program has both: caches are guessed on devices, thread-local memory is that of the CPU compiler.
+        Class::ThreadLocal | Class::Cache => 7,
+        Class::Input => 8,
     }
 }
 

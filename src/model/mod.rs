@@ -53,7 +53,7 @@ pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode};
 pub use strings::Strings;
 pub use tiles::{
     ExecutionProfile, LARGEST_ROWS, LiveNode, Liveness, TileCategory, TileColumn, TileMemory, TileProgram, TileRow,
-    TileRows, TileTarget, TileVariables,
+    TileRows, TileTarget, TileVariables, in_words,
 };
 pub use tpu::{TPU_GENERATIONS, TpuGeneration};
 pub use units::{Bytes, UnitSystem, capitalised, counted, factor, parse_size, percent, thousands};

@@ -265,3 +265,20 @@ impl TileMemory {
         self.programs.get(node.program as usize).map_or("", |program| &program.kind)
     }
 }
+
+/// A camel-case key of a file as words: `internalExchangeCode` is "Internal exchange code".
+#[must_use]
+pub fn in_words(key: &str) -> String {
+    let mut words = String::with_capacity(key.len() + 4);
+    for (i, c) in key.chars().enumerate() {
+        if i == 0 {
+            words.extend(c.to_uppercase());
+        } else if c.is_uppercase() {
+            words.push(' ');
+            words.extend(c.to_lowercase());
+        } else {
+            words.push(c);
+        }
+    }
+    words
+}

@@ -221,7 +221,8 @@ pub fn counted(count: u64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{} {noun}s", thousands(count)) }
 }
 
-/// A percentage with one decimal and a thin space. Nonzero shares never round to 0; an en dash if `whole` is 0.
+/// A percentage with one decimal and a thin space. Nonzero shares never round to 0, nor a part to the whole; an en dash if
+/// `whole` is 0.
 #[must_use]
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
@@ -234,6 +235,8 @@ pub fn percent(part: u64, whole: u64) -> String {
         "under 0.01\u{2009}%".to_owned()
     } else if share < 0.1 {
         format!("{share:.2}\u{2009}%")
+    } else if part < whole && share >= 99.95 {
+        "over 99.9\u{2009}%".to_owned()
     } else if share >= 999.95 {
         format!("{}\u{2009}%", thousands(share.round() as u64))
     } else {
@@ -241,10 +244,16 @@ pub fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// A factor: `×42.7`.
+/// A factor with three significant digits: `×42.7`.
 #[must_use]
 pub fn factor(value: f64) -> String {
-    if value < 10.0 { format!("×{value:.2}") } else { format!("×{value:.1}") }
+    let digits = match value {
+        value if value < 9.995 => 2,
+        value if value < 99.95 => 1,
+        value if value < 999.5 => 0,
+        value => return format!("×{}", thousands(value.round() as u64)),
+    };
+    format!("×{value:.digits$}")
 }
 
 impl Bytes {

@@ -8,7 +8,7 @@ use super::progress::Cancelled;
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The operating system reported an error.
-    #[error("cannot read: {0}")]
+    #[error("cannot read: {}", without_code(&.0.to_string()))]
     Io(#[from] io::Error),
     /// Larger than is read into memory.
     #[error("too large: {size} bytes; the limit for this kind of file is {limit} bytes")]
@@ -36,8 +36,34 @@ pub enum SourceError {
     Cancelled,
 }
 
+/// A message of the operating system without the number of its error: `No such file or directory`.
+#[must_use]
+pub fn without_code(message: &str) -> &str {
+    match message.rsplit_once(" (os error ") {
+        Some((words, code)) if is_code(code) => words,
+        _ => message,
+    }
+}
+
+/// Whether a text is what stands in the brackets, with the closing one.
+fn is_code(text: &str) -> bool {
+    text.strip_suffix(')').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
 impl From<Cancelled> for SourceError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_is_told_the_words_and_not_the_number() {
+        let error = SourceError::from(io::Error::from_raw_os_error(2));
+        assert_eq!(error.to_string(), "cannot read: No such file or directory");
+        assert_eq!(without_code("ran into (os error x)"), "ran into (os error x)");
     }
 }

@@ -433,3 +433,35 @@ fn an_instruction_is_printed_as_hlo_text_with_its_operands() {
     assert_eq!(missing.status.code(), Some(2), "as another program or step that is not there");
     assert!(stderr(&missing).contains("no instruction 'nonesuch'"), "{}", stderr(&missing));
 }
+
+#[test]
+fn a_picture_of_what_is_not_there_is_refused_as_other_wrong_arguments() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("x.png");
+    let out = out.to_str().expect("UTF-8");
+    for wrong in [["--view", "nonesuch"], ["--select", "nonesuch"]] {
+        let output = run(&["screenshot", &path("v5e_gpt_m_oom"), "--out", out, wrong[0], wrong[1]]);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+    let missing = folder.path().join("gone.hlo.pb");
+    let missing = missing.to_str().expect("UTF-8");
+    let output = run(&["screenshot", missing, "--out", out]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(stderr(&output).trim(), format!("error: {missing}: cannot read: No such file or directory"));
+}
+
+#[test]
+fn what_cannot_be_read_is_told_once() {
+    let missing = "no/such.hlo.pb";
+    for command in ["diff", "scale"] {
+        let output = run(&[command, &path("v5e_gpt_m_oom"), missing]);
+        assert_eq!(output.status.code(), Some(3), "{command}");
+        let told = format!("{}{}", stdout(&output), stderr(&output)).matches("cannot read").count();
+        assert_eq!(told, 1, "{command}: {}{}", stdout(&output), stderr(&output));
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = folder.path().join("hello.txt");
+    std::fs::write(&text, "hello").expect("written");
+    let report = stdout(&run(&["report", text.to_str().expect("UTF-8")]));
+    assert!(report.contains("in 1 line (5 bytes)"), "{report}");
+}

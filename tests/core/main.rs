@@ -14,6 +14,7 @@ mod at_the_peak;
 mod caching_allocator;
 mod classes;
 mod compare;
+mod compared_allocators;
 mod formats;
 mod forms;
 mod habits;

@@ -39,6 +39,8 @@ pub const fn pair(
 const PAIRS: &[Pair] = &[
     pair("donate_mlp_v4", "v4", &["donate params"], Allowed::Share(0.03), true),
     pair("bf16_mlp_v5p", "v5p", &["dtype * bf16"], Allowed::ShareOrVmem(0.10), true),
+    // Ring attention: a loop over hops in each layer, recomputed with it.
+    pair("ring_layers_v6e", "v6e", &["remat *"], Allowed::Share(0.05), false),
 ];
 
 fn device(generation: &str) -> Device {

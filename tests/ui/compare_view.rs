@@ -361,3 +361,51 @@ fn a_session_remembers_what_is_compared() {
     let document = harness.state().files.current().expect("open").document.clone();
     assert_eq!(document.before.as_ref().expect("compared").name, "before");
 }
+
+#[test]
+fn snapshots_are_compared_by_stack() {
+    let [before, after] = ["train_2_0", "oom_shortage_2_15"]
+        .map(|name| common::samples().join("torch").join(format!("{name}.pickle.gz")));
+    let sides = [&before, &after].map(|path| read(path));
+    let mut harness = window(&[]);
+    harness.state_mut().open_to_compare(Target::Path(before), Target::Path(after));
+    harness.run_ok();
+    assert_eq!(view(&harness), "compare", "{:?}", words(&harness));
+    let [was, is] = [&sides[0], &sides[1]].map(|(profile, analysis)| Side { profile, analysis, program: 0 });
+    let printed = diff::compare_memory(was, is, &Options { top: 0, ..Options::default() });
+    let allocator = &printed.allocators[0];
+    assert!(says(&harness, &allocator.headline(UnitSystem::Binary)), "{:?}", words(&harness));
+    assert!(says(&harness, "Out of memory now"), "{:?}", words(&harness));
+    let largest = &allocator.holders[0];
+    let row = format!("{} {} {}", largest.name, largest.change, UnitSystem::Binary.signed(largest.difference));
+    harness.get_by_role_and_label(Role::Row, &row).click();
+    harness.run_ok();
+    assert!(says(&harness, &largest.stack[0]), "the stack in Details: {:?}", words(&harness));
+    harness.get_by_role_and_label(Role::RadioButton, "By stack").click();
+    harness.run_ok();
+    assert!(gui::painted(&harness).iter().any(|text| text.words == "Before to after, by stack"));
+}
+
+#[test]
+fn programs_of_one_name_are_told_apart_by_their_folders() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [before, after] = pair();
+    let sides = [("last_week", before), ("today", after)].map(|(name, path)| {
+        let own = folder.path().join(name);
+        for program in ["step", "eval"] {
+            let place = own.join(program);
+            std::fs::create_dir_all(&place).expect("a folder");
+            std::fs::copy(&path, place.join(format!("{program}.hlo.pb.gz"))).expect("a copy");
+        }
+        own
+    });
+    let mut harness = window(&[]);
+    gui::drop_files(&mut harness, &[&sides[0]]);
+    gui::drop_files(&mut harness, &[&sides[1]]);
+    assert!(says(&harness, "Compare the programs of last_week with those of today?"), "{:?}", words(&harness));
+    harness.get_by_role_and_label(Role::Button, "Compare").click();
+    harness.run_ok();
+    assert_eq!(view(&harness), "compare");
+    let heads = words(&harness);
+    assert!(heads.iter().any(|words| words.contains("last_week") && words.contains("today")), "{heads:?}");
+}

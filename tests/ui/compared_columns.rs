@@ -224,18 +224,18 @@ fn the_tree_of_differences_zooms_into_scopes() {
         harness.query_all_by_role(Role::TreeItem).filter_map(|node| node.accesskit_node().label()).collect()
     };
     let all = items(&harness);
-    assert!(all.iter().any(|label| label.starts_with("All classes ")), "{all:?}");
+    assert!(all.iter().any(|label| label.starts_with("Everything ")), "{all:?}");
     let document = harness.state().files.current().expect("open").document.clone();
     let before = document.before.as_ref().expect("compared");
     let peak = |document: &highwater::ui::session::Document| document.analysis.programs[0].spaces[0].peak().0;
     assert!(peak(&document) < peak(&before.document));
-    let root = all.iter().find(|label| label.starts_with("All classes ")).expect("the root");
+    let root = all.iter().find(|label| label.starts_with("Everything ")).expect("the root");
     assert!(root.contains('\u{2212}'), "less than before: {root}");
-    let class = all.iter().find(|label| !label.starts_with("All classes ")).expect("a class").clone();
+    let class = all.iter().find(|label| !label.starts_with("Everything ")).expect("a class").clone();
     harness.query_all_by_label(&class).next().expect("its box").click();
     harness.run_ok();
     let zoomed = items(&harness);
-    assert!(zoomed.len() <= all.len() && !zoomed.iter().any(|label| label.starts_with("All classes ")), "{zoomed:?}");
+    assert!(zoomed.len() <= all.len() && !zoomed.iter().any(|label| label.starts_with("Everything ")), "{zoomed:?}");
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod lines_and_words;
 mod numbers;
 mod one_truth;
 mod padding_view;
+mod places;
 mod ranges_and_trees;
 mod screen_and_report;
 mod session_views;

@@ -98,7 +98,7 @@ fn padding() {
         must_say(&harness, &path, &format!("Useful {}, {}", useful.short(), useful.exact()));
         must_say(&harness, &path, &format!("Expansion {}", factor(each.0 as f64 / useful.0 as f64)));
         must_say(&harness, &path, &format!("Padding of all {}", bytes(&first["waste_bytes"]).short()));
-        must_say(&harness, &path, &format!("Saves at the peak {}", bytes(&first["saves_at_peak_bytes"]).short()));
+        must_say(&harness, &path, &format!("Costs at the peak {}", bytes(&first["saves_at_peak_bytes"]).short()));
         for form in first["other_forms"].as_array().expect("forms").iter().take(3) {
             let (change, effect) = (form["change"].as_str().expect("words"), form["effect"].as_str().expect("words"));
             must_say(&harness, &path, &format!("{change}: {effect}, peak "));

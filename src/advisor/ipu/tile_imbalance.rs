@@ -4,7 +4,7 @@ use super::evidence::{finding, severity_of_fullest, tiles};
 use crate::advisor::finding::Finding;
 use crate::advisor::subject::Subject;
 use crate::analysis::tiles::TileAnalysis;
-use crate::model::{Bytes, thousands};
+use crate::model::{Bytes, factor};
 
 /// Applies the rule to a profile's tiles.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
@@ -27,10 +27,9 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         String::new()
     };
     let mut finding = finding("tile_imbalance", severity_of_fullest(tiles));
-    finding.title = format!("The fullest tile holds {imbalance:.2} times the mean");
+    finding.title = format!("The fullest tile holds {} the mean", factor(imbalance));
     finding.why = format!(
-        "Tile {} holds {}, the mean is {}{between}{idle}",
-        thousands(worst.into()),
+        "Tile {worst} holds {}, the mean is {}{between}{idle}",
         Bytes(bytes).short(),
         Bytes(tiles.mean as u64).short()
     );

@@ -4,7 +4,7 @@ use super::evidence::{finding, severity_of_fullest, tiles};
 use crate::advisor::finding::Finding;
 use crate::advisor::subject::Subject;
 use crate::analysis::tiles::{MemoryReport, Selection};
-use crate::model::{Bytes, UnitSystem, thousands};
+use crate::model::{Bytes, UnitSystem, in_words, thousands};
 
 /// Applies the rule to a profile's tiles.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
@@ -25,7 +25,7 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         .iter()
         .filter(|category| category.bytes > 0)
         .take(3)
-        .map(|category| format!("{} {}", category.name, Bytes(category.bytes).short()))
+        .map(|category| format!("{} {}", in_words(&category.name).to_lowercase(), Bytes(category.bytes).short()))
         .collect();
     let contents = if largest.is_empty() { String::new() } else { format!(". Most of it: {}", largest.join(", ")) };
     let few = tiles.over.len() * 50 < memory.tile_count();
@@ -33,8 +33,7 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut finding = finding("tile_over", severity_of_fullest(tiles));
     finding.title = format!("{count} of {all} tiles hold more than {}", UnitSystem::Binary.capacity(Bytes(limit)));
     finding.why = format!(
-        "Tile {} needs {}, {} too much; together the tiles are {} over{contents}",
-        thousands(worst.into()),
+        "Tile {worst} needs {}, {} too much; together the tiles are {} over{contents}",
         Bytes(bytes).exact(),
         Bytes(tiles.worst_over_by).short(),
         Bytes(over).short()

@@ -4,7 +4,7 @@
 use super::device::CachingAnalysis;
 use super::failure::{FailedRequest, Moment};
 use super::space::{Reserved, class_of};
-use crate::model::CachingSnapshot;
+use crate::model::{Bytes, CachingSnapshot, UnitSystem};
 
 /// How a segment is used at a moment. Sizes are bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,39 @@ pub struct Pin {
     pub is_alone: bool,
 }
 
+impl Pin {
+    /// How much such blocks, of a size, hold back, in words: `27 blocks of 16.0 MiB each hold back 42.0 MiB of a segment`.
+    #[must_use]
+    pub fn words(&self, bytes: u64, count: usize, units: UnitSystem) -> String {
+        let short = |bytes: u64| units.short(Bytes(bytes));
+        let blocks = match count {
+            1 => format!("{} holds", short(bytes)),
+            count => format!("{count} blocks of {} each hold", short(bytes)),
+        };
+        let alone = if self.is_alone { ", alone in it" } else { "" };
+        format!("{blocks} back {} of a segment of {}{alone}", short(self.free), short(self.segment))
+    }
+}
+
 impl CachingAnalysis {
+    /// Blocks that are alike in size, segment and stack together, in their order; at most so many groups.
+    #[must_use]
+    pub fn alike(&self, pins: &[Pin], most: usize) -> Vec<Vec<Pin>> {
+        let kind = |pin: &Pin| {
+            let lifetime = &self.replay.lifetimes[pin.lifetime];
+            (lifetime.size, lifetime.stack, pin.free, pin.segment, pin.is_alone)
+        };
+        let mut found: Vec<Vec<Pin>> = Vec::new();
+        for pin in pins {
+            match found.iter().position(|group| group.first().is_some_and(|first| kind(first) == kind(pin))) {
+                Some(row) => found[row].push(*pin),
+                None if found.len() < most => found.push(vec![*pin]),
+                None => {}
+            }
+        }
+        found
+    }
+
     /// The segments at a moment, by address.
     #[must_use]
     pub fn segments_at(&self, state: &Moment, moment: u32) -> Vec<SegmentUse> {

@@ -2,6 +2,7 @@
 
 mod aligned;
 mod groups;
+pub mod held;
 mod identity;
 mod matching;
 mod programs;

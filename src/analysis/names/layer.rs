@@ -43,9 +43,6 @@ fn block_of(part: &str) -> Option<(&str, u64, &str)> {
     is_whole_word.then(|| (&part[..begin], number, &part[..end]))
 }
 
-/// Words that a layer's number may follow at once: `block11`, but not `conv1`, of which a layer has several.
-const LAYERS: &[&str] = &["block", "layer"];
-
 /// The numbered scopes of an op name, outermost first. Excludes einsum formulas and modules that a library numbers by
 /// kind within a layer (`Dense_0`).
 fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
@@ -57,13 +54,11 @@ fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
             if let Some((stem, number, name)) = block_of(part) {
                 return Some(Numbered { place, stem, number, name });
             }
-            let stem = part.trim_end_matches(|c: char| c.is_ascii_digit());
-            let is_separate =
-                stem.is_empty() || stem.ends_with(['_', '.', '-']) || LAYERS.iter().any(|word| stem.ends_with(word));
+            let (stem, number) = scope::numbered(part)?;
             let is_kind = stem.starts_with(|c: char| c.is_ascii_uppercase());
             let is_product = part.contains("->") || part.contains(',') || part.contains('(');
-            let number = part[stem.len()..].parse().ok()?;
-            (is_separate && !is_kind && !is_product && !stem.starts_with("branch_")).then_some(Numbered {
+            let number = number.parse().ok()?;
+            (!is_kind && !is_product && !stem.starts_with("branch_")).then_some(Numbered {
                 place,
                 stem,
                 number,
@@ -208,12 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn a_number_may_follow_the_word_for_a_layer_at_once() {
-        let names =
-            ["jit(s)/jvp(image)/block0/mul", "jit(s)/jvp(image)/block11/conv1/mul", "jit(s)/jvp(image)/conv2/mul"];
+    fn a_number_needs_no_separator_after_a_word_for_a_layer() {
+        let names = ["jit(s)/jvp(image)/block0/conv1/dot_general", "jit(s)/jvp(image)/block11/conv2/dot_general"];
         let layers = Layers::new(names.into_iter());
-        let of = |name| layers.of(name).map(|layer| layer.name);
-        assert_eq!((of(names[1]), of(names[2])), (Some("block11".to_owned()), None));
+        let of = |name| layers.of(name).map(|layer| (layer.name, layer.pattern));
+        assert_eq!(of(names[1]), Some(("block11".to_owned(), "block*".to_owned())));
+        assert_eq!(of("jit(s)/jvp(image)/conv1/dot_general"), None);
     }
 
     #[test]

@@ -64,12 +64,23 @@ pub fn is_einsum(scope: &str) -> bool {
     scope.contains("->") || scope.starts_with("...")
 }
 
-/// Replaces a number at the end of a part by `*`: `layer_3` becomes `layer_*`.
+/// What programs call one of several equal parts, also without a separator before its number: `block11`.
+const PARTS: [&str; 3] = ["block", "layer", "stage"];
+
+/// A part's name and the number at its end, as text, where the number is one of several equal parts: `layer_` and `3`,
+/// `block` and `11`, but not `conv1` or `atan2`.
+#[must_use]
+pub fn numbered(part: &str) -> Option<(&str, &str)> {
+    let head = part.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_separate =
+        head.is_empty() || head.ends_with(['_', '-', '.']) || PARTS.iter().any(|word| head.ends_with(word));
+    (head.len() < part.len() && is_separate).then(|| part.split_at(head.len()))
+}
+
+/// Replaces the number of one of several equal parts by `*`: `layer_3` becomes `layer_*`.
 #[must_use]
 pub fn fold(part: &str) -> String {
-    let head = part.trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_numbered = head.len() < part.len() && (head.is_empty() || head.ends_with(['_', '-', '.']));
-    if is_numbered { format!("{head}*") } else { part.to_owned() }
+    numbered(part).map_or_else(|| part.to_owned(), |(head, _)| format!("{head}*"))
 }
 
 /// The whole path with numbered scopes folded; an argument is folded to its first name: `params[…]`.

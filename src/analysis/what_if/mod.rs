@@ -33,6 +33,6 @@ pub use memory::{Item, Memory, Owner};
 pub use outcome::Outcome;
 pub use prediction::{Depth, Prediction, TryVerdict};
 pub use resize::set_dimension;
-pub use result::{PeakGroup, WhatIfResult};
+pub use result::WhatIfResult;
 pub use sets::{EditSet, SetsError};
 pub use state::Sizes;

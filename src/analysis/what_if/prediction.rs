@@ -288,6 +288,8 @@ impl Memory {
         self.warn(&state, &mut warnings);
         let band = if edits.is_empty() { None } else { Some(self.band(state.kinds)) };
         let lowest = base.saturating_add((live as f64 * state.least_factor) as u64);
+        // What needs less than the program that the compiler has made is packed without more recomputation.
+        let is_less = expected <= self.allocated && self.capacity.is_some_and(|capacity| self.allocated <= capacity);
         Prediction {
             edits: edits.to_vec(),
             base: Bytes(base),
@@ -300,7 +302,7 @@ impl Memory {
             allocated_online: Bytes(allocated_online),
             packer,
             fits,
-            is_tight: fits == Some(true) && over(expected, FALLBACK_SHARE),
+            is_tight: fits == Some(true) && over(expected, FALLBACK_SHARE) && !is_less,
             band,
             undecided: state.undecided.take(),
             names_nothing: state.names_nothing,

@@ -1,37 +1,18 @@
-//! The result of a what-if evaluation with everything a view draws: curves by class, blocks, groups live at the peak.
+//! The result of a what-if evaluation with everything a view draws: curves by class, blocks, what stands at the peak.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::axis::{Axis, at_places};
-use super::base::Role;
 use super::edit::Edit;
 use super::memory::Memory;
 use super::outcome::Outcome;
 use super::prediction::{Depth, Prediction};
 use crate::analysis::class::Class;
+use crate::analysis::contributors::{Contributor, contributors};
 use crate::analysis::map::TimeAxis;
-use crate::analysis::names::scope;
 use crate::analysis::span_index::SpanIndex;
-use crate::analysis::{ProgramAnalysis, Scene, packing};
-use crate::model::{BufferId, Bytes, Program, UnitSystem};
-
-/// Buffers live at the peak with the same name, repeated layers folded into one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PeakGroup {
-    /// Framework op name with numbered scopes folded.
-    pub name: String,
-    /// Total bytes.
-    pub bytes: Bytes,
-    /// Number of blocks.
-    pub count: usize,
-    /// Their class.
-    pub class: Class,
-    /// The largest buffer.
-    pub buffer: BufferId,
-    /// Bytes of the largest buffer.
-    largest: u64,
-}
+use crate::analysis::{Scene, packing};
+use crate::model::{BufferId, Bytes, UnitSystem};
 
 /// The predictions without and with a set of changes.
 pub struct WhatIfResult {
@@ -57,8 +38,8 @@ pub struct WhatIfResult {
     class_of: Vec<Class>,
     /// Number of points of the axis over capacity, without and with the changes.
     pub over: (usize, usize),
-    /// Groups live at the peak with the changes, largest first.
-    pub at_peak: Vec<PeakGroup>,
+    /// What stands at the peak with the changes, largest first.
+    pub at_peak: Arc<[Contributor]>,
     /// Indexes of the blocks with the changes.
     pub blocks: Blocks,
 }
@@ -136,7 +117,10 @@ impl WhatIfResult {
             memory.capacity.map_or(0, |capacity| curve.iter().filter(|&&bytes| bytes > capacity).count())
         };
         let over = (count(&curve_before), count(&curve_after));
-        let at_peak = groups_at_peak(model, analysis, &memory, &after);
+        let at_peak = match edits {
+            [] => Arc::clone(scene.contributors()),
+            _ => contributors(model, analysis, &rows_at_peak(&memory, &after)).into(),
+        };
         let blocks = Blocks::new(&memory, &after, &axis, &classes);
         Self {
             memory,
@@ -238,58 +222,15 @@ impl WhatIfResult {
     }
 }
 
-/// Groups live at the peak of a prediction, largest first.
-fn groups_at_peak(
-    program: &Program,
-    analysis: &ProgramAnalysis,
-    memory: &Memory,
-    prediction: &Prediction,
-) -> Vec<PeakGroup> {
-    let (known, labels) = (analysis.classes(program), analysis.labels(program));
-    let mut rows: HashMap<String, PeakGroup> = HashMap::new();
-    let mut add = |name: String, bytes: u64, class: Class, buffer: BufferId| {
-        if bytes == 0 {
-            return;
-        }
-        let row = rows.entry(name).or_insert_with_key(|name| PeakGroup {
-            name: name.clone(),
-            bytes: Bytes::ZERO,
-            count: 0,
-            class,
-            buffer,
-            largest: 0,
-        });
-        row.bytes = Bytes(row.bytes.0.saturating_add(bytes));
-        row.count += 1;
-        if bytes > row.largest {
-            (row.largest, row.buffer) = (bytes, buffer);
-        }
-    };
-    let display_name = |op_name: &str, buffer: BufferId| {
-        let folded = scope::folded(op_name);
-        if folded.is_empty() { program.buffer_name(buffer) } else { folded }
-    };
-    for (base, &bytes) in memory.base.iter().zip(&prediction.sizes.base) {
-        let op_name = || program.buffers.instruction_of(base.buffer).map(|i| program.text.op_name(i));
-        let name = match &base.role {
-            Role::Argument { path, .. } => display_name(path, base.buffer),
-            Role::Result(_) => "results".to_owned(),
-            Role::Other => display_name(&op_name().unwrap_or_default(), base.buffer),
-        };
-        add(name, bytes, known.of(base.buffer), base.buffer);
-    }
+/// What is live at the peak of a prediction: arguments, results and constants, and the first buffer of each family, with
+/// their bytes after the changes.
+fn rows_at_peak(memory: &Memory, prediction: &Prediction) -> Vec<(BufferId, Bytes)> {
+    let base = memory.base.iter().zip(&prediction.sizes.base).map(|(base, &bytes)| (base.buffer, Bytes(bytes)));
     let (_, at) = packing::most_live(&prediction.sizes.blocks);
-    for (block, &family) in prediction.sizes.blocks.iter().zip(&prediction.sizes.family) {
-        if block.start <= at && at <= block.end {
-            let Some(family_row) = memory.families.list.get(family as usize) else { continue };
-            let root = family_row.root;
-            // Stacks of a scan, copies and products have labels of their own.
-            let label = labels.of(program, root).map(|label| label.text);
-            let name = label.unwrap_or_else(|| display_name(memory.family_name(family as usize), root));
-            add(name, block.size, known.of(root), root);
-        }
-    }
-    let mut rows: Vec<PeakGroup> = rows.into_values().collect();
-    rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
-    rows
+    let blocks = prediction.sizes.blocks.iter().zip(&prediction.sizes.family);
+    let live = blocks.filter(|(block, _)| (block.start..=block.end).contains(&at));
+    let families = live.filter_map(|(block, &family)| {
+        memory.families.list.get(family as usize).map(|family| (family.root, Bytes(block.size)))
+    });
+    base.chain(families).filter(|row| row.1 > Bytes::ZERO).collect()
 }

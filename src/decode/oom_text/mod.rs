@@ -159,7 +159,8 @@ fn nothing_found(bytes: u64, lines: u64) -> String {
         "No out-of-memory message in {} ({}). Looked for those of the TPU compiler and runtime, XLA, TensorFlow, \
          PyTorch, CUDA and its libraries, ROCm, vLLM and other servers, ggml, ONNX Runtime, Triton, Neuron, \
          Poplar, and of the host's kernel and schedulers",
-        counted(lines, "line"),
+        // The last line need not end with a line break.
+        counted(lines.max(u64::from(bytes > 0)), "line"),
         counted(bytes, "byte")
     )
 }

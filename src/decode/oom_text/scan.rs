@@ -92,11 +92,12 @@ pub fn scan(
             }
         };
         state.lines(&block[..end], &mut each);
+        let is_unfinished = block[..end].last().is_some_and(|&last| last != b'\n');
         block.copy_within(end..filled, 0);
         kept = filled - end;
         if ended {
             state.finish(&mut each);
-            let scanned = Scanned { bytes: state.offset, lines: state.line };
+            let scanned = Scanned { bytes: state.offset, lines: state.line + u64::from(is_unfinished) };
             return match (failure, packed) {
                 (None, _) => Ok(scanned),
                 (Some(error), Some(format)) => {

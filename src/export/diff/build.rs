@@ -1,5 +1,6 @@
 //! Fills the comparison from two analysed profiles.
 
+use super::allocators::allocators;
 use super::schema::{
     BufferDiff, BytesDiff, Diff, FindingDiff, FindingsDiff, GroupDiff, MatchedReport, NumberDiff, PairDiff, PhaseDiff,
     ShapeDiff, SpaceDiff, StepDiff, StepName,
@@ -110,6 +111,7 @@ pub fn compare_memory(before: Side<'_>, after: Side<'_>, options: &Options) -> P
         device_after: device(&after.profile.device),
         spaces: spaces.collect(),
         numbers: numbers(before, after),
+        allocators: allocators(before, after, options),
         findings: FindingsDiff::default(),
     }
 }
@@ -192,7 +194,7 @@ fn compare(diff: &mut SpaceDiff, before: Scene<'_>, after: Scene<'_>, options: &
         .take(options.rows())
         .map(|row| GroupDiff {
             change: row.change().name(),
-            class: row.class.name(),
+            class: row.class.name().into(),
             scope: row.scope.clone(),
             before: row.before,
             after: row.after,

@@ -1,11 +1,14 @@
 //! Two or more profiles side by side: what differs as text, JSON, Markdown and HTML. Schema `highwater.diff/1`.
 
+mod allocators;
+mod allocators_text;
 mod build;
 mod document;
 mod schema;
 mod sweep;
 mod text;
 
+pub use allocators::{AllocatorDiff, HolderDiff};
 pub use build::{Builder, NEEDED, Side, UNUSED, compare_findings, compare_memory};
 pub use schema::{
     BufferDiff, BytesDiff, Diff, FindingDiff, FindingsDiff, GroupDiff, MatchedReport, NumberDiff, PairDiff, PhaseDiff,

@@ -1,7 +1,10 @@
 //! The comparison as data. Sizes are bytes; differences are after less before; what is not known is `null`.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
+use super::allocators::AllocatorDiff;
 use crate::model::{BufferId, Bytes};
 
 /// A comparison of two sides.
@@ -58,6 +61,8 @@ pub struct PairDiff {
     pub spaces: Vec<SpaceDiff>,
     /// Numbers of IPU tiles, allocators, snapshots and out-of-memory messages.
     pub numbers: Vec<NumberDiff>,
+    /// Allocators, devices of PyTorch and live arrays, by who holds their memory.
+    pub allocators: Vec<AllocatorDiff>,
     /// Findings of the advisor.
     pub findings: FindingsDiff,
 }
@@ -147,6 +152,14 @@ pub enum StepName {
     Class(&'static str),
     /// A folded scope; the kind of instruction in parentheses where names tell none.
     Scope(String),
+    /// What blocks of an allocator are for.
+    Kind(String),
+    /// The innermost frame of one's own in the stack that made blocks.
+    Stack(String),
+    /// The operation that asked for blocks.
+    Op(String),
+    /// What is in an allocator and nobody holds.
+    Rest(&'static str),
 }
 
 impl StepName {
@@ -154,8 +167,8 @@ impl StepName {
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
-            Self::Class(name) => name,
-            Self::Scope(name) => name,
+            Self::Class(name) | Self::Rest(name) => name,
+            Self::Scope(name) | Self::Kind(name) | Self::Stack(name) | Self::Op(name) => name,
         }
     }
 }
@@ -190,7 +203,7 @@ pub struct GroupDiff {
     /// `appeared`, `gone`, `grew`, `shrank`.
     pub change: &'static str,
     /// Class.
-    pub class: &'static str,
+    pub class: Cow<'static, str>,
     /// Folded scope; the kind of instruction in parentheses where names tell none.
     pub scope: String,
     /// Bytes at the peak before.
@@ -221,7 +234,7 @@ impl GroupDiff {
     pub(crate) fn of(class: &'static str, scope: &str, before: u64, after: u64) -> Self {
         Self {
             change: crate::analysis::compare::Change::of(before, after).name(),
-            class,
+            class: class.into(),
             scope: scope.to_owned(),
             before,
             after,

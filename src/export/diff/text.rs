@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
+use super::allocators_text;
 use super::build::UNUSED;
 use super::schema::{BytesDiff, Diff, FindingDiff, GroupDiff, NumberDiff, PairDiff, SpaceDiff, StepDiff, StepName};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
@@ -48,6 +49,9 @@ fn write_pair(out: &mut String, pair: &PairDiff) {
     }
     for number in &pair.numbers {
         let _ = writeln!(out, "  {:<32} {}", number.what, value(number));
+    }
+    for allocator in &pair.allocators {
+        allocators_text::write(out, allocator);
     }
     write_findings(out, pair);
 }
@@ -176,11 +180,11 @@ pub fn parts(step: &StepDiff, units: UnitSystem) -> String {
     parts.join(", ")
 }
 
-/// The waterfall by scope as it is read: the largest differences, all other scopes together, and what holds nothing.
-/// The steps add up as all of them do.
-pub(super) fn scopes(space: &SpaceDiff) -> Vec<StepDiff> {
-    let (unused, steps): (Vec<&StepDiff>, Vec<&StepDiff>) =
-        space.waterfall_by_scope.iter().partition(|step| step.name.text() == UNUSED);
+/// A waterfall by scope, stack or operation as it is read: the largest differences, all others together, and what nothing
+/// holds. The steps add up as all of them do.
+pub(super) fn largest(steps: &[StepDiff]) -> Vec<StepDiff> {
+    let is_rest = |step: &&StepDiff| matches!(step.name, StepName::Rest(_)) || step.name.text() == UNUSED;
+    let (unused, steps): (Vec<&StepDiff>, Vec<&StepDiff>) = steps.iter().partition(is_rest);
     let differ = steps.iter().filter(|step| step.difference != 0).count();
     let (singly, others) = steps.split_at(differ.min(MOST_SCOPES));
     let mut rows: Vec<StepDiff> = singly.iter().map(|&step| step.clone()).collect();
@@ -194,6 +198,12 @@ fn together(steps: &[&StepDiff]) -> Option<StepDiff> {
     let name = match steps {
         [] => return None,
         [one] => one.name.clone(),
+        [StepDiff { name: StepName::Stack(_), .. }, ..] => {
+            StepName::Stack(format!("{} other stacks", thousands(steps.len() as u64)))
+        }
+        [StepDiff { name: StepName::Op(_), .. }, ..] => {
+            StepName::Op(format!("{} other operations", thousands(steps.len() as u64)))
+        }
         _ => StepName::Scope(format!("{} other scopes", thousands(steps.len() as u64))),
     };
     let sum = |of: fn(&StepDiff) -> i128| steps.iter().map(|step| of(step)).sum();
@@ -265,7 +275,7 @@ fn write_space(out: &mut String, space: &SpaceDiff) {
     }
     if space.waterfall_by_scope.iter().any(|step| step.difference != 0) {
         let _ = writeln!(out, "    allocated, by scope at the peak");
-        for step in scopes(space) {
+        for step in largest(&space.waterfall_by_scope) {
             // A scope is as long as its program makes it, so that it stands last.
             let words = parts(&step, UnitSystem::Binary);
             let words = if words.is_empty() { String::new() } else { format!(": {words}") };

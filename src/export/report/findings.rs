@@ -36,6 +36,8 @@ pub struct FindingReport {
     pub fits_after: Option<bool>,
     /// Whether it may fit after the change, depending on the compiler.
     pub may_fit_after: bool,
+    /// What the change does, in words, with what it comes to where it is the only one.
+    pub effect: Option<String>,
     /// Whether results change: `no`, `maybe` or `yes`.
     pub changes_results: &'static str,
     /// Name of the program; `null` for the profile as a whole.
@@ -46,9 +48,6 @@ pub struct FindingReport {
     pub tiles: Vec<u32>,
     /// Error of such predictions on real programs.
     pub band: Option<String>,
-    /// Whether the saving is an upper bound.
-    #[serde(skip)]
-    saves_at_most: bool,
     /// Caveats of the prediction.
     pub warnings: Vec<String>,
     /// Whether the evidence is names alone.
@@ -139,12 +138,12 @@ fn row(profile: &Profile, finding: &Finding, top: usize) -> FindingReport {
         why: finding.why.clone(),
         advice: finding.advice.clone(),
         saves_bytes: finding.saves_bytes(),
-        saves_at_most: finding.saves_at_most(),
         peak_after_bytes: finding.peak_after_bytes(),
         allocated_after_bytes: finding.allocated_after_bytes(),
         at_stake_bytes: finding.at_stake_bytes,
         fits_after: finding.fits_after(),
         may_fit_after: finding.may_fit_after(),
+        effect: finding.effect_in_words(),
         changes_results: finding.changes_results.name(),
         program: program.map(|program| program.name.clone()),
         buffers: finding.buffers.iter().filter_map(number).take(top).collect(),
@@ -230,19 +229,6 @@ pub fn batches(profile: &Profile, advice: &Advice) -> Vec<BatchReport> {
         .collect()
 }
 
-/// The effect of a finding's change, in words.
-fn effect(finding: &FindingReport) -> Option<String> {
-    let (saves, after) = (finding.saves_bytes?, finding.peak_after_bytes?);
-    let fits = match finding.fits_after {
-        Some(true) => ", which fits",
-        Some(false) => ", does not fit with this alone",
-        None if finding.may_fit_after => ", which may fit, depending on the compiler",
-        None => "",
-    };
-    let bound = if finding.saves_at_most { "up to " } else { "" };
-    Some(format!("saves {bound}{} at the peak, {} after{fits}", saves.short(), after.short()))
-}
-
 /// Whether a plan changes results, in words.
 fn results(plan: &PlanReport) -> &'static str {
     match plan.changes_results {
@@ -303,7 +289,7 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
     for finding in findings {
         let _ = writeln!(out, "{}: {}  [{}]", finding.severity, finding.title, finding.rule);
         let _ = writeln!(out, "    {}", finding.why);
-        if let Some(effect) = effect(finding) {
+        if let Some(effect) = &finding.effect {
             let _ = writeln!(out, "    {effect}");
         }
         if !finding.edits.is_empty() {
@@ -343,7 +329,7 @@ pub fn document(out: &mut Document, findings: &[FindingReport], plans: &[PlanRep
     for finding in findings {
         let title = Line::strong(&finding.title).then(format!(" ({}, ", finding.severity));
         let mut lines = vec![title.then_code(finding.rule).then(")"), Line::marked(&finding.why)];
-        lines.extend(effect(finding).map(|effect| Line::emphasis(&effect)));
+        lines.extend(finding.effect.as_ref().map(|effect| Line::emphasis(effect)));
         items.push(Item { lines, ..Item::default() });
         items.extend(finding.printed_advice().iter().map(|advice| Item::new(1, Line::marked(advice))));
         let caution = |warning: &String| Item::new(1, Line::marked(&format!("caution: {warning}")));

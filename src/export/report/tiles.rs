@@ -136,20 +136,20 @@ pub fn headline(tiles: &TilesReport) -> String {
     let (Some(tile), Some(bytes)) = (tiles.max_tile, tiles.max_tile_bytes) else {
         return "Memory per tile is unknown".to_owned();
     };
-    let (tile, bytes) = (thousands(tile.into()), Bytes(bytes));
+    let bytes = Bytes(bytes);
     let Some(limit) = tiles.bytes_per_tile.map(Bytes) else {
         return format!("The fullest tile is {tile} with {}", bytes.short());
     };
     let units = UnitSystem::Binary;
     let (bytes, limit) = (units.beside(bytes, limit), units.capacity(limit));
     match tiles.tiles_over.len() {
-        0 => format!("Fits: the fullest tile, {tile}, holds {bytes} of {limit}"),
+        0 => format!("Fits: the fullest, tile {tile}, holds {bytes} of {limit}"),
         over => {
             let by = Bytes(tiles.worst_over_by_bytes).short();
             let of = thousands(tiles.tile_count as u64);
             let what = if over == 1 { "tile does" } else { "tiles do" };
             format!(
-                "Does not fit: {} of {of} {what} not; the worst, {tile}, needs {bytes} of {limit}, {by} too much",
+                "Does not fit: {} of {of} {what} not; the worst, tile {tile}, needs {bytes} of {limit}, {by} too much",
                 thousands(over as u64)
             )
         }
@@ -228,7 +228,7 @@ pub fn write_text(out: &mut String, tiles: &TilesReport) {
     for worst in &tiles.worst_tiles {
         let over = tiles.bytes_per_tile.filter(|&limit| worst.bytes > limit);
         let over = over.map(|limit| format!("  {} too much", Bytes(worst.bytes - limit).short())).unwrap_or_default();
-        let (tile, bytes) = (thousands(worst.tile.into()), Bytes(worst.bytes).short());
+        let (tile, bytes) = (worst.tile, Bytes(worst.bytes).short());
         let _ = writeln!(out, "    {tile:>6} on IPU {:<3} {bytes:>10}{over}", worst.ipu);
     }
 }

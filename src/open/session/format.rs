@@ -52,6 +52,21 @@ pub struct SavedProfile {
     /// Step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
+    /// First step of the range that is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u32>,
+    /// Last step of the range that is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<u32>,
+    /// Steps that the time axis shows: `1398-2458`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zoom: Option<String>,
+    /// What the treemap groups by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+    /// Program of the same folder or archive that it is compared with: what is before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
     /// Text to find.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
@@ -76,4 +91,20 @@ pub struct SavedSet {
     pub name: String,
     /// Its changes, as `--edit` writes them.
     pub edits: Vec<String>,
+}
+
+/// The steps that the time axis shows as words: `1398-2458`.
+#[must_use]
+pub fn zoom_words((from, to): (f64, f64)) -> String {
+    let (from, to) = (from.max(0.0).floor() as u32, to.max(0.0).ceil() as u32);
+    format!("{from}-{}", to.max(from + 1))
+}
+
+/// A range of steps from words: `1398-2458`.
+///
+/// # Errors
+/// A sentence that says how a range is written.
+pub fn parse_zoom(text: &str) -> Result<(u32, u32), String> {
+    let ends = text.split_once('-').and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    ends.filter(|(from, to)| from < to).ok_or_else(|| "write a range of steps as 1398-2458".to_owned())
 }

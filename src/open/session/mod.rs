@@ -5,7 +5,7 @@ mod hash;
 mod read;
 mod write;
 
-pub use format::{SCHEMA, SavedProfile, SavedSet, Session};
+pub use format::{SCHEMA, SavedProfile, SavedSet, Session, parse_zoom, zoom_words};
 pub use hash::content_hash;
 pub use read::{OpenedSession, SessionError};
 pub use write::{PackOptions, pack, write};

@@ -59,6 +59,8 @@ impl App {
             Command::HideNames => self.toggle_names(),
             Command::Palette => {
                 self.help = None;
+                // A menu behind the palette would take its keys.
+                egui::Popup::close_all(&self.ctx);
                 self.palette = if self.palette.is_some() { None } else { Some(CommandPalette::default()) };
             }
             Command::Sample => self.open_sample(),

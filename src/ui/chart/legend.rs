@@ -11,6 +11,8 @@ use crate::ui::widget::theme::{Theme, size};
 pub enum Sign {
     /// A solid line.
     Line,
+    /// An upright line in red: a request that failed.
+    Failure,
     /// A dashed line: before the changes.
     Dashes,
     /// An empty box: free space.
@@ -35,6 +37,9 @@ pub fn entry(ui: &mut Ui, theme: &Theme, sign: Sign, words: &str) -> Option<Resp
     match sign {
         Sign::Line => {
             painter.line_segment(line, Stroke::new(1.5, theme.ink));
+        }
+        Sign::Failure => {
+            painter.vline(swatch.center().x, rect.y_range().shrink(2.0), Stroke::new(1.5, theme.danger));
         }
         Sign::Dashes => {
             painter.extend(Shape::dashed_line(&line, Stroke::new(1.5, theme.text2), 4.0, 2.0));

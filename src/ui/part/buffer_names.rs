@@ -11,15 +11,15 @@ const MOST: usize = 4000;
 /// Cached names of buffers of one program.
 #[derive(Default)]
 pub struct BufferNames {
-    /// Address of the program they belong to.
-    of: usize,
+    /// The document and the program of it that they belong to.
+    of: (u64, usize),
     names: HashMap<BufferId, String>,
 }
 
 impl BufferNames {
-    /// The name of a buffer, with its scope if that distinguishes it from others.
-    pub fn name(&mut self, scene: Scene<'_>, buffer: BufferId) -> &str {
-        let of = std::ptr::from_ref(scene.program) as usize;
+    /// The name of a buffer, with its scope if that distinguishes it from others. `of` are the number of the document and
+    /// the program of it.
+    pub fn name(&mut self, of: (u64, usize), scene: Scene<'_>, buffer: BufferId) -> &str {
         if self.of != of || self.names.len() >= MOST {
             *self = Self { of, ..Self::default() };
         }

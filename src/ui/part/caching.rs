@@ -41,6 +41,9 @@ pub fn curve_legend(ui: &mut Ui, context: &ViewContext<'_>, device: &CachingAnal
         crate::ui::widget::controls::legend(ui, PENDING, "freed, still used by a stream", theme);
     }
     legend::entry(ui, theme, Sign::Free, "reserved, free");
+    if !device.replay.failures.is_empty() {
+        legend::entry(ui, theme, Sign::Failure, "failed request");
+    }
 }
 
 /// The curve of the allocated bytes, with what is reserved above it. `outer` includes the labels of the axes. Returns

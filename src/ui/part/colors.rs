@@ -73,22 +73,6 @@ pub fn tile_slot(category: &str) -> Slot {
     TILE_GROUPS[tile_group(category)].1
 }
 
-/// A camel-case key of a file as words: `internalExchangeCode` is "Internal exchange code".
-pub fn words(key: &str) -> String {
-    let mut words = String::with_capacity(key.len() + 4);
-    for (i, c) in key.chars().enumerate() {
-        if i == 0 {
-            words.extend(c.to_uppercase());
-        } else if c.is_uppercase() {
-            words.push(' ');
-            words.extend(c.to_lowercase());
-        } else {
-            words.push(c);
-        }
-    }
-    words
-}
-
 /// The colour of buffers of one class; `None` if they are of several.
 #[must_use]
 pub fn slot_of_all(scene: Scene<'_>, buffers: &[BufferId]) -> Option<Slot> {

@@ -82,6 +82,12 @@ impl<'a> ViewContext<'a> {
         document.scene(self.shared.program, self.shared.color)
     }
 
+    /// The number of the document and the program of it that is chosen: whose names are cached.
+    #[must_use]
+    pub fn program_id(&self) -> (u64, usize) {
+        (self.document.id(), self.shared.program)
+    }
+
     /// Memory map, curves and contributors of the chosen space; `None` until computed.
     pub fn data(&mut self) -> Option<Arc<SpaceData>> {
         self.derived.space(self.work, self.document, self.shared.program, self.shared.color)
@@ -98,8 +104,8 @@ impl<'a> ViewContext<'a> {
         self.derived.advice(self.work, self.document, capacity)
     }
 
-    /// The result of the changes that are on; `None` until computed.
-    pub fn what_if(&mut self) -> Option<Arc<WhatIfResult>> {
+    /// The result of the changes that are on, with a number that no other result has; `None` until computed.
+    pub fn what_if(&mut self) -> Option<(Arc<WhatIfResult>, u64)> {
         let capacity = self.shared.capacity.get(&MemorySpace::HBM).map(|c| c.bytes.0);
         let (program, edits) = (self.shared.program, self.shared.changes.on.clone());
         self.derived.what_if(self.work, self.document, program, capacity, &edits)

@@ -15,3 +15,13 @@ pub fn look(outcome: Outcome, theme: &Theme) -> (Color32, Color32, Mark) {
         Outcome::Over(_) => (theme.danger, theme.danger_bg, Mark::Over),
     }
 }
+
+/// Says that so many changes make a program fit.
+pub fn make_it_fit(changes: usize) -> String {
+    match changes {
+        1 => "One change makes it fit".to_owned(),
+        2 => "Two changes make it fit".to_owned(),
+        3 => "Three changes make it fit".to_owned(),
+        n => format!("{n} changes make it fit"),
+    }
+}

@@ -3,7 +3,7 @@
 use egui::{Align, Align2, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::tiles::{FloorPlan, MemoryReport, Named, Selection, TileAnalysis, step_changes, variables_at};
-use crate::model::{Bytes, TileMemory, TileRows, thousands};
+use crate::model::{Bytes, TileMemory, TileRows, in_words, thousands};
 use crate::ui::part::facts::fact;
 use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{self, link, paint_mark, paint_swatch, rule};
@@ -129,7 +129,8 @@ fn why(
 ) {
     let theme = context.theme;
     let units = context.options.units;
-    if let Some(limit) = limit {
+    // A tile that is over has the excess as its headline.
+    if let Some(limit) = limit.filter(|&limit| whole <= limit) {
         fact(ui, theme, "Headroom", &units.short(Bytes(limit.saturating_sub(whole))));
     }
     let count = memory.tile_count();
@@ -138,7 +139,7 @@ fn why(
     ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
     let words = match report.most_above_mean(&tiles.categories, count) {
         Some(most) => {
-            let (name, above) = (colors::words(&most.category), units.short(Bytes(most.above)));
+            let (name, above) = (in_words(&most.category), units.short(Bytes(most.above)));
             let is_uneven = most.above as f64 > (most.bytes - most.above) as f64 * UNEVEN;
             let advice = if is_uneven { " Spread it over tiles with room." } else { "" };
             format!("{name}: {}, {above} above the mean.{advice}", units.short(Bytes(most.bytes)))
@@ -207,7 +208,7 @@ fn head(ui: &mut Ui, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis, c
         let (rect, _) = ui.allocate_exact_size(Vec2::new(14.0, 18.0), Sense::hover());
         paint_mark(ui.painter(), rect.center(), mark, theme);
         let words = match chosen {
-            [tile] => format!("Tile {}", thousands((*tile).into())),
+            [tile] => format!("Tile {tile}"),
             some => format!("{} tiles", thousands(some.len() as u64)),
         };
         ui.label(text(words, size::LEAD, Weight::SemiBold, theme.text));
@@ -224,7 +225,7 @@ fn head(ui: &mut Ui, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis, c
                 words.push(format!("IPU {ipu}"));
             }
             if let Some(cell) = plan.cell.get(inside).filter(|_| plan.is_physical) {
-                words.push(format!("physical {}", thousands(u64::from(*cell))));
+                words.push(format!("physical {cell}"));
             }
             ui.label(text(words.join(", "), size::SMALL, Weight::Regular, theme.text2));
         });
@@ -312,7 +313,7 @@ fn report_row(ui: &mut Ui, theme: &Theme, all_tiles: usize, tiles: usize, row: &
     let bytes = thousands(row.bytes);
     let at = Pos2::new(rect.right() - 70.0, y);
     let bytes_rect = ui.painter().text(at, Align2::RIGHT_CENTER, &bytes, weight.at(size::SMALL), theme.text);
-    let words = colors::words(row.words);
+    let words = in_words(row.words);
     let room = bytes_rect.left() - left - 8.0;
     let at = Pos2::new(left, y);
     controls::paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), &words, weight.at(size::SMALL), theme.text, room);

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::number;
 use crate::analysis::{ProfileAnalysis, ProgramAnalysis, Scene, SpaceAnalysis, Verdict};
 use crate::model::{Bytes, MemorySpace, Profile, Program};
 
@@ -27,6 +27,8 @@ pub struct Document {
 pub struct Before {
     /// Name of the file.
     pub name: String,
+    /// Name of the file after, which tells the two apart.
+    pub after: String,
     /// The document; it is not compared with anything itself.
     pub document: Arc<Document>,
     /// Further documents, columns between the one before and the one that is shown.
@@ -70,11 +72,8 @@ impl Document {
     /// Analyses a profile.
     #[must_use]
     pub fn new(path: Option<PathBuf>, profile: Profile) -> Self {
-        // Not its address: that may be the next one's once this one is gone, and what was drawn would be shown for it.
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let analysis = ProfileAnalysis::new(&profile);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id, path, profile: Arc::new(profile), analysis: Arc::new(analysis), before: None }
+        Self { id: number::fresh(), path, profile: Arc::new(profile), analysis: Arc::new(analysis), before: None }
     }
 
     /// Tells its profile from every other one of this process, for whatever is kept with it. Not 0. Comparing it with

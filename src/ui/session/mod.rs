@@ -4,6 +4,7 @@ mod changes;
 mod document;
 mod locals;
 mod location;
+pub mod number;
 mod options;
 pub mod pins;
 pub mod settings;

@@ -113,11 +113,38 @@ pub fn button(ui: &mut Ui, words: &str, key: &str, theme: &Theme) -> Response {
 
 /// Adds a small button that is highlighted while it is on.
 pub fn toggle_button(ui: &mut Ui, words: &str, key: &str, On(lit): On, theme: &Theme) -> Response {
+    button_with(ui, words, Tail::Key(key), On(lit), theme)
+}
+
+/// What is behind the words of a button.
+#[derive(Clone, Copy)]
+enum Tail<'a> {
+    Key(&'a str),
+    /// The sign that it opens a menu.
+    Menu,
+}
+
+/// Width of the sign that a button opens a menu.
+const CHEVRON: f32 = 8.0;
+
+/// Paints the sign that something opens a menu, with its lower end at `tip`.
+pub fn paint_chevron(painter: &egui::Painter, tip: Pos2, color: Color32) {
+    let stroke = Stroke::new(1.5, color);
+    painter.line_segment([tip + Vec2::new(-4.0, -4.0), tip], stroke);
+    painter.line_segment([tip, tip + Vec2::new(4.0, -4.0)], stroke);
+}
+
+fn button_with(ui: &mut Ui, words: &str, tail: Tail<'_>, On(lit): On, theme: &Theme) -> Response {
     let text = if lit { theme.accent } else { theme.text };
     let label = ui.painter().layout_no_wrap(words.to_owned(), Weight::Medium.at(size::SMALL), text);
+    let key = if let Tail::Key(key) = tail { key } else { "" };
     let key_label = ui.painter().layout_no_wrap(key.to_owned(), Weight::Mono.at(size::SMALL), theme.text3);
-    let gap = if key.is_empty() { 0.0 } else { 8.0 };
-    let width = label.size().x + key_label.size().x + gap + 18.0;
+    let behind = match tail {
+        Tail::Menu => CHEVRON + 8.0,
+        Tail::Key("") => 0.0,
+        Tail::Key(_) => key_label.size().x + 8.0,
+    };
+    let width = label.size().x + behind + 18.0;
     let (rect, response) = ui.allocate_exact_size(Vec2::new(width, space::CONTROL), Sense::click());
     let (fill, edge) = if lit {
         (theme.accent_bg, theme.accent)
@@ -132,6 +159,9 @@ pub fn toggle_button(ui: &mut Ui, words: &str, key: &str, On(lit): On, theme: &T
     let key_at = Pos2::new(rect.right() - 9.0 - key_label.size().x, y - key_label.size().y / 2.0);
     ui.painter().galley(at, label, text);
     ui.painter().galley(key_at, key_label, theme.text3);
+    if matches!(tail, Tail::Menu) {
+        paint_chevron(ui.painter(), Pos2::new(rect.right() - 9.0 - CHEVRON / 2.0, y + 2.5), theme.text2);
+    }
     response.widget_info(|| WidgetInfo::selected(Role::Button, true, lit, words));
     response
 }
@@ -188,6 +218,9 @@ pub fn segmented(ui: &mut Ui, words: &[&str], chosen: usize, theme: &Theme) -> O
     clicked
 }
 
+/// Greatest height of a menu of choices; what is more is scrolled to.
+const MENU: f32 = 420.0;
+
 /// Adds a row of exclusive choices, or where it would take more than `room` points a button with `name` and a menu of
 /// them; returns the one clicked.
 pub fn choice(ui: &mut Ui, name: &str, words: &[&str], chosen: usize, room: f32, theme: &Theme) -> Option<usize> {
@@ -200,16 +233,18 @@ pub fn choice(ui: &mut Ui, name: &str, words: &[&str], chosen: usize, room: f32,
     // Where there is hardly any room, the choice without its name.
     let named = format!("{name}: {now}");
     let shown = if width_of(&named.as_str()) + 40.0 > room { now } else { &named };
-    let response = button(ui, shown, "\u{25be}", theme);
+    let response = button_with(ui, shown, Tail::Menu, On(false), theme);
     response.widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, format!("{name}: {now}")));
     let mut clicked = None;
     Popup::menu(&response).show(|ui| {
         ui.set_min_width(160.0);
-        for (i, word) in words.iter().enumerate() {
-            if check_row(ui, word, "", On(i == chosen), theme).clicked() {
-                clicked = Some(i);
+        egui::ScrollArea::vertical().max_height(MENU).show(ui, |ui| {
+            for (i, word) in words.iter().enumerate() {
+                if check_row(ui, word, "", On(i == chosen), theme).clicked() {
+                    clicked = Some(i);
+                }
             }
-        }
+        });
     });
     clicked
 }

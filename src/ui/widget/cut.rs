@@ -53,9 +53,9 @@ impl<'a> Cut<'a> {
         let whole = lay(words);
         if let Some((lead, name)) = named(words).filter(|_| whole.elided) {
             let first = lead.split(' ').next().unwrap_or_default();
-            let path = name.split(", ").next().unwrap_or(name);
+            let path = without_shape(name);
             let candidates =
-                [format!("{first} \u{2026}: {name}"), format!("\u{2026} {name}"), format!("\u{2026} {path}")]
+                [format!("{first} \u{2026}: {name}"), format!("{first} \u{2026}: {path}"), format!("\u{2026} {path}")]
                     .into_iter()
                     .chain(shorter(path).map(|path| format!("\u{2026} {}", path.trim_start_matches("\u{2026}/"))));
             if let Some(galley) = candidates.map(|words| lay(&words)).find(|galley| !galley.elided) {
@@ -140,9 +140,15 @@ impl Shortened {
 /// What leads to a name, and the name that tells it from others: `saved by the scan for 32 layers` and `mlp/wi_1, [4,8]`.
 fn named(words: &str) -> Option<(&str, &str)> {
     let (lead, name) = words.split_once(": ")?;
-    let path = name.split(", ").next().unwrap_or_default();
-    let is_name = !path.contains(' ') && path.starts_with(char::is_alphabetic);
+    let path = without_shape(name);
+    // A shape at the end says that it is a name, even if it is one of several words: `the input of each layer, [4,8]`.
+    let is_name = (path.len() < name.len() || !path.contains([' ', ','])) && path.starts_with(char::is_alphabetic);
     (lead.contains(' ') && is_name).then_some((lead, name))
+}
+
+/// A name without the shape at its end: `mlp/wi_1` of `mlp/wi_1, [4,8]`.
+fn without_shape(name: &str) -> &str {
+    name.rsplit_once(", [").filter(|(_, shape)| shape.ends_with(']')).map_or(name, |(path, _)| path)
 }
 
 /// Number of characters of its text that a truncated line shows.
@@ -215,6 +221,8 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
         let head = part.trim_end_matches(|c: char| c.is_ascii_digit() || c == '*');
         head.len() < part.len() && (head.is_empty() || head.ends_with(['_', '-', '.']))
     };
+    // A folded number, `layer_*`, tells nothing alone.
+    let tells_number = parts[..last].iter().any(|part| is_numbered(part) && !part.ends_with('*'));
     // What is left out first: plain parts from the front, then numbered ones.
     let mut order: Vec<usize> = (0..last).filter(|&at| !is_numbered(parts[at])).collect();
     let plain = order.len();
@@ -258,7 +266,7 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
         left_out(plain).rsplit_once('/').map(|(head, _)| format!("{}/\u{2026}", head.trim_end_matches("/\u{2026}")));
     let rest = left_out.clone();
     let all = last;
-    let numbers = numbers.into_iter().filter(move |words| has_number && words.len() > '\u{2026}'.len_utf8() + 1);
+    let numbers = numbers.into_iter().filter(move |words| tells_number && words.len() > '\u{2026}'.len_utf8() + 1);
     (1..=plain).map(left_out).chain(squeezed).chain(numbers).chain((plain + 1..=all).map(rest))
 }
 
@@ -347,6 +355,8 @@ mod tests {
         assert_eq!(named(label), Some(("saved by the scan for 32 layers", "mlp/wi_1, [4,4096,14336]")));
         assert_eq!(named("Attention scores take 24.5 GiB: block by block 23.1 GiB less"), None, "a sentence");
         assert_eq!(named("embed: dot_general"), None, "short before the colon");
+        let words = "saved by the scan for 32 layers: the input of each layer, [4,4096,4096]";
+        assert_eq!(named(words).map(|(_, name)| without_shape(name)), Some("the input of each layer"));
     }
 
     #[test]

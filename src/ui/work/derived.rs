@@ -13,12 +13,14 @@ use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::analysis::table::BufferTable;
 use crate::analysis::what_if::{Edit, Memory};
 use crate::model::{BufferId, Bytes, MemorySpace};
-use crate::ui::session::{Document, Lit, Shared};
+use crate::ui::session::{Document, Lit, Shared, number};
 use crate::ui::work::Related;
 use crate::ui::work::WhatIfResult;
 
 /// Results for one memory space.
 pub struct SpaceData {
+    /// A number that no other results have.
+    pub number: u64,
     /// Buffers by address and time.
     pub map: Arc<MemoryMap>,
     /// Curves by class.
@@ -35,6 +37,7 @@ impl SpaceData {
     pub fn new(document: &Document, program: usize, color: MemorySpace) -> Option<Self> {
         let scene = document.scene(program, color)?;
         Some(Self {
+            number: number::fresh(),
             map: Arc::clone(scene.map()),
             by_class: Arc::clone(scene.curves(Grouping::Class)),
             contributors: Arc::clone(scene.contributors()),
@@ -55,6 +58,9 @@ type SharedJob<T> = Job<Option<Arc<T>>>;
 /// (program, HBM capacity in bytes, changes)
 type WhatIfKey = (usize, Option<u64>, Vec<Edit>);
 
+/// A result of changes, and a number that no other one has.
+type NumberedResult = (Arc<WhatIfResult>, u64);
+
 /// (program, memory space, search text)
 type SearchKey = (usize, MemorySpace, String);
 
@@ -70,9 +76,9 @@ pub struct Derived {
     lit: Option<(Lit, Arc<SearchResults>)>,
     advice: Option<(Option<u64>, Job<Arc<Advice>>)>,
     memories: HashMap<(usize, Option<u64>), SharedJob<Memory>>,
-    what_if_job: Option<(WhatIfKey, Job<Option<Arc<WhatIfResult>>>)>,
+    what_if_job: Option<(WhatIfKey, Job<Option<NumberedResult>>)>,
     /// The last result, shown until the next one is done.
-    what_if_result: Option<(usize, Arc<WhatIfResult>)>,
+    what_if_result: Option<(usize, NumberedResult)>,
     spaces: HashMap<(usize, MemorySpace), SharedJob<SpaceData>>,
     stacked_curves: HashMap<(usize, MemorySpace, Grouping), SharedJob<StackedCurves>>,
     tables: HashMap<(usize, MemorySpace), SharedJob<BufferTable>>,
@@ -129,8 +135,8 @@ impl Derived {
         self.advice.as_mut()?.1.poll().cloned()
     }
 
-    /// The result of applying `edits` to a program's HBM; while it is computed, the program's previous result. `capacity`
-    /// is in bytes and overrides the device's.
+    /// The result of applying `edits` to a program's HBM, with a number that no other result has; while it is computed, the
+    /// program's previous result. `capacity` is in bytes and overrides the device's.
     pub fn what_if(
         &mut self,
         work: &Work,
@@ -138,7 +144,7 @@ impl Derived {
         program: usize,
         capacity: Option<u64>,
         edits: &[Edit],
-    ) -> Option<Arc<WhatIfResult>> {
+    ) -> Option<NumberedResult> {
         let memory = self.memories.entry((program, capacity)).or_insert_with(|| {
             let document = Arc::clone(document);
             Job::start(work, "what if", move || {
@@ -150,16 +156,17 @@ impl Derived {
         if self.what_if_job.as_ref().is_none_or(|(of, _)| *of != key) {
             let (document, edits) = (Arc::clone(document), edits.to_vec());
             let job = Job::start(work, "what if", move || {
-                Some(Arc::new(document.scene(program, MemorySpace::HBM)?.what_if_result(memory, &edits)))
+                let result = document.scene(program, MemorySpace::HBM)?.what_if_result(memory, &edits);
+                Some((Arc::new(result), number::fresh()))
             });
             self.what_if_job = Some((key, job));
         }
         if let Some((_, job)) = &mut self.what_if_job
             && let Some(Some(result)) = job.poll()
         {
-            self.what_if_result = Some((program, Arc::clone(result)));
+            self.what_if_result = Some((program, result.clone()));
         }
-        self.what_if_result.as_ref().filter(|(of, _)| *of == program).map(|(_, result)| Arc::clone(result))
+        self.what_if_result.as_ref().filter(|(of, _)| *of == program).map(|(_, result)| result.clone())
     }
 
     /// Results for a memory space; `None` until computed.

@@ -8,7 +8,7 @@ mod search;
 mod tile_variables;
 mod times;
 
-pub use crate::analysis::what_if::{PeakGroup, WhatIfResult};
+pub use crate::analysis::what_if::WhatIfResult;
 pub use deferred::{DeferredPicture, Sheet};
 pub use derived::{Derived, SpaceData};
 pub use job::{FailedJob, FailedJobs, Job, Work};

@@ -131,14 +131,17 @@ impl App {
             add(Goal::Command(entry.command), entry.words.to_owned(), entry.keys.to_owned(), 2);
         }
         for (i, entry) in self.files.entries.iter().enumerate() {
-            if matches!(entry.state, FileState::Open(_)) {
-                add(Goal::File(i), format!("File: {}", self.name_of(entry)), String::new(), 1);
+            let name = self.distinct_name_of(entry);
+            if matches!(entry.state, FileState::Open(_) | FileState::Listed(_)) {
+                let kind = if entry.group.is_some() { "Program" } else { "File" };
+                let need = entry.known().map(|(need, _)| self.options.units.short(need)).unwrap_or_default();
+                add(Goal::File(i), format!("{kind}: {name}"), need, 2);
             }
             let is_other = self.files.current.is_some_and(|current| current != i);
             if is_other && self.files.current().is_some() && !matches!(entry.state, FileState::Failed(_)) {
-                add(Goal::Compare(i), format!("Compare with: {}", self.name_of(entry)), String::new(), 0);
+                add(Goal::Compare(i), format!("Compare with: {name}"), String::new(), 0);
                 if self.is_comparing() {
-                    let words = format!("Add to the comparison: {}", self.name_of(entry));
+                    let words = format!("Add to the comparison: {name}");
                     add(Goal::Column(i), words, String::new(), 0);
                 }
             }
@@ -194,7 +197,11 @@ impl App {
     fn reach(&mut self, goal: &Goal) {
         match goal {
             Goal::Command(command) => self.run(*command),
-            Goal::File(index) => self.files.current = Some(*index),
+            Goal::File(index) => {
+                let work = self.work();
+                self.files.show(*index, &work);
+                self.poll();
+            }
             Goal::Compare(index) => self.compare_with(*index),
             Goal::Column(index) => self.add_column(*index),
             Goal::View(_) | Goal::Program(_) | Goal::Buffer(_) => {

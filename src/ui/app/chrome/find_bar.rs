@@ -206,7 +206,11 @@ fn count(ui: &mut Ui, theme: &Theme, shared: &Shared, hits: Option<&SearchResult
         }
         None => String::new(),
     };
-    let short = words.split(" of ").next().unwrap_or_default().to_owned();
+    // Without the whole a count needs its noun.
+    let short = match words.split_once(" of ") {
+        Some((found, rest)) if rest.ends_with(" match") => format!("{found} match"),
+        _ => words.clone(),
+    };
     let shown = if length == Length::Short { short } else { words.clone() };
     let response = ui.label(text(shown, size::SMALL, Weight::Medium, theme.text2));
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));

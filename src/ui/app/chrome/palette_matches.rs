@@ -42,7 +42,8 @@ pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
     let op_of = |buffer| model.buffers.instruction_of(buffer).map(|i| model.text.op_name(i)).unwrap_or_default();
     let found = rows
         .filter_map(|buffer| {
-            let by_name = score(text, &model.buffer_name(buffer));
+            let name = model.buffer_name(buffer);
+            let by_name = score(text, &name).filter(|_| is_in_pieces(&lower, &name.to_lowercase()));
             // Op names must contain the text as typed: scattered letters occur in all of these long paths.
             let by_op = || op_of(buffer).to_lowercase().contains(&lower).then_some(-4);
             // Several words may stand in any order, in the name or in the op.
@@ -61,6 +62,23 @@ pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
             best(a)
         });
     best(found).into_iter().map(|(score, b)| (score - 10, b, model.buffer_name(b), op_of(b))).collect()
+}
+
+/// Whether letters are in a name in pieces that begin with its words: `fus12` in `fusion.12`, but `micro` not in
+/// `minimum_compare_fusion`. Letters that stand together may be anywhere.
+fn is_in_pieces(letters: &str, name: &str) -> bool {
+    let letters: String = letters.split_whitespace().collect();
+    if name.contains(&letters) {
+        return true;
+    }
+    let mut left = letters.as_str();
+    let is_part = |c: char| c.is_alphanumeric();
+    for word in name.split_inclusive(|c: char| !is_part(c)) {
+        let common =
+            word.chars().zip(left.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum::<usize>();
+        left = &left[common..];
+    }
+    left.is_empty()
 }
 
 /// Score of a fuzzy match: all letters must occur in order. Letters at word starts and adjacent letters score higher,
@@ -108,6 +126,13 @@ fn as_typed(letters: &str, words: &str) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scattered_letters_are_no_name() {
+        assert!(is_in_pieces("fus12", "fusion.12") && is_in_pieces("compfus", "minimum_compare_fusion"));
+        assert!(is_in_pieces("are_fu", "minimum_compare_fusion"), "letters that stand together may be anywhere");
+        assert!(!is_in_pieces("micro", "minimum_compare_fusion"));
+    }
 
     #[test]
     fn letters_at_beginnings_and_side_by_side_fit_best() {

@@ -102,7 +102,7 @@ fn tile_words(memory: &TileMemory, tiles: &TileAnalysis, shared: &Shared, units:
         let bytes = memory.must_fit().and_then(|bytes| bytes.get(tile as usize)).copied().unwrap_or(0);
         let over = tiles.limit.filter(|&limit| bytes > limit).map(|limit| bytes - limit);
         let over = over.map_or_else(String::new, |over| format!(", {} over", units.short(Bytes(over))));
-        parts.push(format!("tile {}   {}{over}", thousands(tile.into()), units.short(Bytes(bytes))));
+        parts.push(format!("tile {tile}   {}{over}", units.short(Bytes(bytes))));
     }
     if let Some(step) = shared.cursor.or(shared.step) {
         parts.push(format!("step {step}   {}", memory.step_name(step as usize)));

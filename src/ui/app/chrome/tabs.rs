@@ -19,6 +19,8 @@ impl App {
         hairline(ui, rect, theme.line);
         let Some(open) = self.files.current_mut() else { return };
         let shown: Vec<&View> = VIEWS.shown_for(&open.document).collect();
+        // A file without the view that was asked for shows its first one.
+        let shown_id = VIEWS.shown_or_first(open.shared.view, &open.document).id;
         let wide = |words: &str, weight: Weight, points: f32| {
             ui.painter().layout_no_wrap(words.to_owned(), weight.at(points), theme.text).size().x
         };
@@ -32,13 +34,13 @@ impl App {
         let start = rect.left() + if rect.width() < 900.0 { 8.0 } else { 20.0 };
         let (visible, hidden) =
             fitting(&widths, rect.right() - start - 8.0, wide("More", Weight::Medium, size::BODY) + 36.0, {
-                shown.iter().position(|view| view.id == open.shared.view)
+                shown.iter().position(|view| view.id == shown_id)
             });
         let mut x = start;
         let mut chosen = None;
         for at in visible {
             let (entry, width) = (shown[at], widths[at]);
-            let active = entry.id == open.shared.view;
+            let active = entry.id == shown_id;
             let color = if active { theme.text } else { theme.text2 };
             let weight = if active { Weight::SemiBold } else { Weight::Medium };
             let galley = ui.painter().layout_no_wrap(entry.title.to_owned(), weight.at(size::BODY), color);

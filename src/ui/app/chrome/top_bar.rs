@@ -317,19 +317,17 @@ fn picker(ui: &mut Ui, theme: &Theme, name: &str, value: &str, form: PickerForm)
     let label = if form.is_named { name } else { "" };
     let label = ui.painter().layout_no_wrap(label.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
     let shown = Cut::new(ui.painter(), value, Weight::Medium.at(size::BODY), theme.text, form.width);
-    let size = Vec2::new(label.size().x + shown.size().x + PICKER, 28.0);
+    let before = if form.is_named { PICKER } else { PICKER - 8.0 };
+    let size = Vec2::new(label.size().x + shown.size().x + before, 28.0);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     let fill = if response.hovered() { theme.hover } else { theme.canvas };
     ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(theme.outline, theme.line2), StrokeKind::Inside);
     let y = rect.center().y;
     ui.painter().galley(Pos2::new(rect.left() + 10.0, y - label.size().y / 2.0), label.clone(), theme.text2);
-    let x = rect.left() + 18.0 + label.size().x;
+    let x = rect.left() + if form.is_named { 18.0 } else { 10.0 } + label.size().x;
     let at = Pos2::new(x, y - shown.size().y / 2.0);
     shown.paint(ui.painter(), at);
-    let tip = Pos2::new(rect.right() - 12.0, y + 2.5);
-    let stroke = Stroke::new(1.5, theme.text2);
-    ui.painter().line_segment([tip + Vec2::new(-4.0, -4.0), tip], stroke);
-    ui.painter().line_segment([tip, tip + Vec2::new(4.0, -4.0)], stroke);
+    controls::paint_chevron(ui.painter(), Pos2::new(rect.right() - 12.0, y + 2.5), theme.text2);
     response.widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, format!("{name}: {value}")));
     response
 }

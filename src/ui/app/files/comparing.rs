@@ -7,7 +7,6 @@ use std::sync::Arc;
 use egui::{Rect, Ui};
 
 use super::{EntryId, FileEntry, FileState, ToCompare, offer};
-use crate::model::Profile;
 use crate::open::Target;
 use crate::ui::app::App;
 use crate::ui::session::{Before, Beside, Document, PairedProgram};
@@ -18,13 +17,13 @@ use crate::ui::widget::theme::Theme;
 const OFFERED: f64 = 12.0;
 
 /// Which documents are compared, under which names.
-type Compared = Vec<(*const Profile, String)>;
+type Compared = (Vec<(u64, String)>, String);
 
 fn key_of(before: Option<&Before>) -> Option<(Compared, *const Vec<PairedProgram>)> {
     let before = before?;
     let sides = before.beside.iter().map(|one| (&one.document, &one.name));
     let sides = std::iter::once((&before.document, &before.name)).chain(sides);
-    let sides = sides.map(|(document, name)| (Arc::as_ptr(&document.profile), name.clone())).collect();
+    let sides = (sides.map(|(document, name)| (document.id(), name.clone())).collect(), before.after.clone());
     // Without programs there is a list of its own in every comparison.
     let programs = if before.programs.is_empty() { std::ptr::null() } else { Arc::as_ptr(&before.programs) };
     Some((sides, programs))
@@ -154,8 +153,11 @@ impl App {
                 let side = Beside { id, name: known.name.clone(), document: Arc::clone(&known.document) };
                 known.beside.iter().find(|column| column.id == id).cloned().or(Some(side))
             };
+            let other = self.files.entries.iter().find(|entry| entry.id() == id);
+            let names = other.map(|before| self.names_compared(before, &self.files.entries[row]));
             let before = self.beside(id, of(id.0)).map(|before| Before {
-                name: before.name,
+                name: names.as_ref().map_or(before.name, |names| names[0].clone()),
+                after: names.as_ref().map_or_else(|| self.name_of(&self.files.entries[row]), |names| names[1].clone()),
                 document: before.document,
                 beside: columns.iter().filter_map(|&column| self.beside(column, of(column.0))).collect(),
                 programs: Arc::default(),
@@ -211,8 +213,15 @@ impl App {
         let current = self.files.current.and_then(|row| self.files.entries.get(row)).map(FileEntry::id);
         let position = |id: &EntryId| self.files.entries.iter().position(|entry| entry.id() == *id);
         let (true, Some(row)) = (current.as_ref() == Some(after), position(before)) else { return };
-        let name = self.distinct_name_of(&self.files.entries[row]);
-        let words = format!("Compare with {name}?");
+        let (other, shown) = (&self.files.entries[row], self.files.current.map(|row| &self.files.entries[row]));
+        // Two folders are compared program by program.
+        let folders = [Some(other), shown].map(|entry| entry.and_then(|entry| self.folder_of(entry)));
+        let words = match folders {
+            [Some(was), Some(is)] if other.group != shown.and_then(|entry| entry.group) => {
+                format!("Compare the programs of {was} with those of {is}?")
+            }
+            _ => format!("Compare with {}?", self.distinct_name_of(other)),
+        };
         if let Some(compares) = offer::show(ui, theme, body, [&words, "Compare", "No"]) {
             self.offered = None;
             if let (true, Some(current)) = (compares, self.files.current) {

@@ -13,11 +13,17 @@ use crate::ui::widget::theme::{Theme, size};
 /// Width of the page from which there is room for two columns.
 const TWO_COLUMNS: f32 = 700.0;
 
+/// Width of the keys before their words.
+const KEYS: f32 = 132.0;
+
 impl App {
     pub(super) fn keys_page(&self, ui: &mut Ui, theme: &Theme, height: f32) {
         let file = self.files.current().map(|open| open.document.clone());
         let mut rows: Vec<(String, String)> = Vec::new();
-        for entry in COMMANDS {
+        // Plain keys first: the list of commands begins with those that have the most modifiers.
+        let mut commands: Vec<_> = COMMANDS.iter().collect();
+        commands.sort_by_key(|entry| (!matches!(entry.command, Command::View(_)), entry.keys.split(' ').count()));
+        for entry in commands {
             let words = match entry.command {
                 Command::View(digit) => {
                     let title = file.as_ref().and_then(|file| VIEWS.of_digit(digit, file)).map(|view| view.title);
@@ -43,9 +49,9 @@ impl App {
                 for (i, (keys, words)) in rows.iter().enumerate() {
                     let ui = &mut columns[i / rows_of_column];
                     ui.horizontal_top(|ui| {
-                        ui.allocate_ui(Vec2::new(112.0, 18.0), |ui| {
-                            ui.set_min_width(112.0);
-                            ui.label(text(keys, size::SMALL, Weight::MonoMedium, theme.text));
+                        ui.allocate_ui(Vec2::new(KEYS, 18.0), |ui| {
+                            ui.set_width(KEYS);
+                            ui.add(egui::Label::new(text(keys, size::SMALL, Weight::MonoMedium, theme.text)).wrap());
                         });
                         paragraph(ui, theme, words);
                     });

@@ -12,6 +12,8 @@ pub struct DeepLink {
     pub view: Option<String>,
     /// Name of a program.
     pub program: Option<String>,
+    /// Name of a program of the same folder or archive to compare with: what is before.
+    pub against: Option<String>,
     /// Name or color of a memory space.
     pub space: Option<String>,
     /// A buffer, by number or name; or a tile.

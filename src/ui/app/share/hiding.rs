@@ -53,6 +53,27 @@ impl App {
         place.map_or_else(|| name.clone(), |place| format!("{place}/{name}"))
     }
 
+    /// Display names of two files that are compared: of programs in two folders that have the same name, with those folders.
+    pub(in crate::ui::app) fn names_compared(&self, before: &FileEntry, after: &FileEntry) -> [String; 2] {
+        let names = [before, after].map(|entry| self.distinct_name_of(entry));
+        match [before, after].map(|entry| self.folder_of(entry)) {
+            [Some(was), Some(is)] if names[0] == names[1] && was != is => {
+                let [before, after] = names;
+                [format!("{was}/{before}"), format!("{is}/{after}")]
+            }
+            _ => names,
+        }
+    }
+
+    /// Display name of the folder or archive that an entry is a program of; `None` for a file.
+    pub(in crate::ui::app) fn folder_of(&self, entry: &FileEntry) -> Option<String> {
+        if self.files.own_list(entry).is_some() {
+            return None;
+        }
+        let list = self.files.groups.iter().find(|group| Some(group.id) == entry.group)?;
+        Some(self.listed_name(&list.name))
+    }
+
     /// Display name of a folder or archive member.
     pub(in crate::ui::app) fn listed_name(&self, name: &str) -> String {
         if self.options.names_hidden { self.aliases.file(name) } else { name.to_owned() }

@@ -2,13 +2,20 @@
 
 use crate::analysis::tree::TreeKind;
 use crate::model::{BufferId, Capacity, MemorySpace};
-use crate::open::Target;
+use crate::open::session::zoom_words;
+use crate::open::{Entry, Target};
 use crate::ui::app::files::{FileEntry, FileState, OpenFile};
 use crate::ui::app::{App, DeepLink};
 use crate::ui::session::Pin;
 use crate::ui::view::{COMPARE, VIEWS};
 
 impl App {
+    /// Whether a file is shown.
+    #[must_use]
+    pub fn has_file(&self) -> bool {
+        self.files.current().is_some()
+    }
+
     /// Checks that the current file has everything the link names.
     ///
     /// # Errors
@@ -27,6 +34,11 @@ impl App {
             && !self.files.current.is_some_and(|index| self.files.entries[index].is_called(name))
         {
             return Err(format!("{} has no program '{name}'", document.profile.name));
+        }
+        if let (Some(name), Some(row)) = (&link.against, self.files.current)
+            && self.other_in_folder(name, row).is_none()
+        {
+            return Err(format!("no other program '{name}' is in the folder of {}", document.profile.name));
         }
         if let (Some(name), Some((_, analysis))) = (&link.space, document.program(open.shared.program)) {
             let kind = document.profile.device.kind;
@@ -47,23 +59,57 @@ impl App {
 
     /// Follows the link given on the command line.
     pub(in crate::ui::app) fn begin(&mut self) {
-        let Some(link) = self.link.take() else { return };
+        let Some(mut link) = self.link.take() else { return };
+        let against = link.against.take();
         if let Some(open) = self.files.current_mut() {
             go_to(open, link);
         }
+        if let Some((name, row)) = against.zip(self.files.current) {
+            self.compare_within(&name, row);
+        }
+    }
+
+    /// Compares a program with another one of its folder, which is before.
+    fn compare_within(&mut self, name: &str, after: usize) {
+        if let Some(before) = self.other_in_folder(name, after) {
+            let work = self.work();
+            self.files.compare(before, after, &work);
+        }
+    }
+
+    /// The entry of another program in the folder or archive of an entry.
+    fn other_in_folder(&self, name: &str, of: usize) -> Option<usize> {
+        let group = self.files.entries.get(of)?.group.filter(|_| !name.is_empty())?;
+        let is_it = |(row, entry): (usize, &FileEntry)| {
+            (row != of && entry.group == Some(group) && entry.is_called(name)).then_some(row)
+        };
+        self.files.entries.iter().enumerate().find_map(is_it)
+    }
+
+    /// Name of the program of the same folder or archive that an entry is compared with.
+    pub(super) fn compared_within(&self, after: &FileEntry) -> Option<String> {
+        let FileState::Open(open) = &after.state else { return None };
+        let before = self.files.entries.iter().find(|entry| Some(entry.id()) == open.against)?;
+        (before.group.is_some() && before.group == after.group).then(|| before.listed().map(Entry::full_name))?
     }
 
     /// Goes to the places of a session in the files that are read.
     pub(in crate::ui::app) fn go_to_places(&mut self) {
-        for entry in &mut self.files.entries {
+        let mut against = None;
+        for (at, entry) in self.files.entries.iter_mut().enumerate() {
             let is_it = |(target, link): &(Target, DeepLink)| {
                 let named = link.program.as_deref().filter(|_| entry.group.is_some());
                 entry.target.is_same_as(target) && named.is_none_or(|name| entry.is_called(name))
             };
             let row = self.places.iter().position(is_it);
             if let (FileState::Open(open), Some(row)) = (&mut entry.state, row) {
-                go_to(open, self.places.remove(row).1);
+                let mut place = self.places.remove(row).1;
+                against = place.against.take().map(|name| (name, at)).or(against);
+                go_to(open, place);
             }
+        }
+        if let Some((name, after)) = against {
+            self.compare_within(&name, after);
         }
         if !self.files.is_loading() {
             self.places.clear();
@@ -95,10 +141,11 @@ impl App {
         } else {
             std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string()
         };
-        let before = self.compared_path().filter(|_| shared.view == COMPARE && !self.options.names_hidden);
+        let view = VIEWS.shown_or_first(shared.view, document).id;
+        let before = self.compared_path().filter(|_| view == COMPARE && !self.options.names_hidden);
         let mut words = vec!["highwater".to_owned()];
         words.extend(before.map(|path| quoted(&path)));
-        words.extend([quoted(&path), "--view".to_owned(), shared.view.to_owned()]);
+        words.extend([quoted(&path), "--view".to_owned(), view.to_owned()]);
         let mut add = |flag: &str, value: &str| words.extend([flag.to_owned(), quoted(value)]);
         if let Some((program, analysis)) = document.program(shared.program) {
             let entry = self.files.current.and_then(|index| self.files.entries.get(index));
@@ -108,6 +155,10 @@ impl App {
                 Some(_) => add("--program", &program.name),
                 None if document.profile.programs.len() > 1 => add("--program", &program.name),
                 None => {}
+            }
+            let against = entry.filter(|_| view == COMPARE && !self.options.names_hidden);
+            if let Some(against) = against.and_then(|entry| self.compared_within(entry)) {
+                add("--against", &against);
             }
             if let Some(space) = analysis.space(shared.color).filter(|space| space.color != MemorySpace::HBM) {
                 add("--space", &space.name);
@@ -126,9 +177,8 @@ impl App {
             add("--from", &from.to_string());
             add("--to", &to.to_string());
         }
-        if let Some((from, to)) = shared.range {
-            let (from, to) = (from.max(0.0).floor() as u32, to.max(0.0).ceil() as u32);
-            add("--zoom", &format!("{from}-{}", to.max(from + 1)));
+        if let Some(range) = shared.range {
+            add("--zoom", &zoom_words(range));
         }
         if shared.tree.kind != TreeKind::default() {
             add("--tree", shared.tree.kind.word());

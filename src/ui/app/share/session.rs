@@ -2,14 +2,18 @@
 
 use std::path::Path;
 
+use crate::analysis::tree::TreeKind;
 use crate::analysis::what_if::EditSet;
 use crate::model::{Bytes, MemorySpace};
 use crate::open::Target;
-use crate::open::session::{OpenedSession, SCHEMA, SavedProfile, SavedSet, Session, content_hash};
+use crate::open::session::{
+    OpenedSession, SCHEMA, SavedProfile, SavedSet, Session, content_hash, parse_zoom, zoom_words,
+};
 use crate::ui::app::files::dialog::Purpose;
 use crate::ui::app::files::{FileEntry, FileState, OpenFile, ToCompare};
 use crate::ui::app::{App, DeepLink};
 use crate::ui::part::TextFile;
+use crate::ui::view::VIEWS;
 
 /// Pasted texts that would take more bytes than this together are not saved: a session file is short.
 const MOST_TEXT: usize = 2 << 20;
@@ -99,8 +103,13 @@ impl App {
         let (shared, document) = (&open.shared, open.original());
         let mut saved = SavedProfile {
             path,
-            view: Some(shared.view.to_owned()),
+            view: Some(VIEWS.shown_or_first(shared.view, document).id.to_owned()),
             step: shared.step,
+            from: shared.measured.map(|range| range.0),
+            to: shared.measured.map(|range| range.1),
+            zoom: shared.range.map(zoom_words),
+            tree: Some(shared.tree.kind).filter(|kind| *kind != TreeKind::default()).map(|kind| kind.word().to_owned()),
+            against: self.compared_within(entry),
             filter: Some(shared.filter.trim().to_owned()).filter(|filter| !filter.is_empty()),
             capacity_bytes: shared.capacity.get(&MemorySpace::HBM).map(|capacity| capacity.bytes.0),
             pins: shared.pins.iter().filter(|pin| pin.program == shared.program).map(ToString::to_string).collect(),
@@ -233,6 +242,10 @@ fn place_of(saved: &SavedProfile) -> DeepLink {
     DeepLink {
         view: saved.view.clone(),
         program: saved.program.clone(),
+        against: saved.against.clone(),
+        measured: saved.from.zip(saved.to),
+        zoom: saved.zoom.as_deref().and_then(|words| parse_zoom(words).ok()),
+        tree: saved.tree.as_deref().and_then(|word| word.parse().ok()),
         space: saved.space.clone(),
         select: saved.select.clone(),
         step: saved.step,
@@ -241,6 +254,5 @@ fn place_of(saved: &SavedProfile) -> DeepLink {
         edits: edits(&saved.edits),
         filter: saved.filter.clone(),
         pins: saved.pins.iter().filter_map(|pin| pin.parse().ok()).collect(),
-        ..DeepLink::default()
     }
 }

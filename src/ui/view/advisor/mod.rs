@@ -9,7 +9,7 @@ use egui::{Sense, Ui, Vec2};
 use crate::advisor::{ChangesResults, Finding, Plan, Severity};
 use crate::analysis::what_if::Outcome;
 use crate::model::{BufferId, MemorySpace};
-use crate::ui::part::outcome::look;
+use crate::ui::part::outcome::{look, make_it_fit};
 use crate::ui::part::{Action, View, ViewContext, colors};
 use crate::ui::session::{Document, Lit};
 use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
@@ -86,8 +86,7 @@ fn plan_words(plan: &Plan, context: &ViewContext<'_>) -> String {
         (Outcome::Over(over), _) => format!("No combination found is enough: {} over", context.short(over)),
         (Outcome::MayFit, 1) => format!("With one change it may fit, {results}"),
         (Outcome::MayFit, count) => format!("With {count} changes it may fit, {results}"),
-        (_, 1) => format!("One change makes it fit, {results}"),
-        (_, count) => format!("{count} changes make it fit, {results}"),
+        (_, count) => format!("{}, {results}", make_it_fit(count)),
     }
 }
 
@@ -258,15 +257,11 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
     line(ui, &finding.why, theme.text2);
     evidence(ui, context, finding);
     if let Some(after) = finding.peak_after_bytes() {
-        let fits = match finding.fits_after() {
-            Some(true) => "; fits",
-            Some(false) => "; does not fit with this alone",
-            None if finding.may_fit_after() => "; may fit, depending on the compiler",
-            None => "",
-        };
-        let allocated =
-            finding.allocated_after_bytes().map(|b| format!(", {} allocated", units.short(b))).unwrap_or_default();
-        line(ui, &format!("Peak after the change: {}{allocated}{fits}.", units.short(after)), theme.text);
+        let outcome = finding.outcome().map(|outcome| format!("; {}", outcome.words(units))).unwrap_or_default();
+        let after = units.short(after);
+        let allocated = finding.allocated_after_bytes().map(|bytes| units.short(bytes)).filter(|words| *words != after);
+        let allocated = allocated.map(|bytes| format!(", {bytes} allocated")).unwrap_or_default();
+        line(ui, &format!("Peak after this change alone: {after}{allocated}{outcome}."), theme.text);
     }
     for advice in &finding.advice {
         ui.horizontal_top(|ui| {

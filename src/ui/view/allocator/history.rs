@@ -15,8 +15,9 @@ use crate::ui::widget::theme::{Slot, size};
 
 /// Height of the strip of segments.
 const STRIP: f32 = 34.0;
-/// Pins listed in Details.
-const PINS: usize = 6;
+/// Blocks looked at for Details, and groups of equal ones listed there.
+const PINS: usize = 40;
+const LISTED: usize = 6;
 
 /// State of this part of the view.
 #[derive(Default)]
@@ -243,15 +244,18 @@ pub fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let state = context.locals.take::<State>();
     if let Some(device) = document.analysis.caching.get(state.chosen) {
         facts(ui, context, snapshot, device);
-        rule(ui, theme);
-        title(ui, theme, "Blocks that hold back free memory");
-        for pin in device.pins(&state.segments, PINS) {
+        let pins = device.alike(&device.pins(&state.segments, PINS), LISTED);
+        if !pins.is_empty() {
+            rule(ui, theme);
+            title(ui, theme, "Blocks that hold back free memory");
+        }
+        for alike in &pins {
+            let Some(pin) = alike.first() else { continue };
             let lifetime = &device.replay.lifetimes[pin.lifetime];
             let at = crate::analysis::caching_allocator::own_frame(snapshot, lifetime.stack);
             let words = at.map_or_else(|| "no Python frames".to_owned(), |frame| snapshot.frame_words(frame));
-            let holds =
-                format!("{} holds back {}", context.short(Bytes(lifetime.size)), context.short(Bytes(pin.free)));
-            fact(ui, theme, &holds, if pin.is_alone { "alone in its segment" } else { "" });
+            let holds = pin.words(lifetime.size, alike.len(), context.options.units);
+            ui.add(egui::Label::new(text(holds, size::SMALL, Weight::Regular, theme.text)).wrap());
             let width = ui.available_width();
             cut_label(ui, &words, Weight::Mono.at(size::SMALL), theme.text3, width);
         }

@@ -45,7 +45,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
         curves.after.highest(from, to).map(|highest| highest.0)
     };
     let between = Between { before: &before, after: &after };
-    let key = (context.shared.program, context.shared.color, std::ptr::from_ref(found) as usize, limit);
+    let key = (found.number, limit);
     let units = context.options.units;
     let peak = |(bytes, point): (u64, u32), words: &str, is_before: bool| {
         let x = if is_before { after_of(curves, point) } else { f64::from(point) + 0.5 };

@@ -3,12 +3,11 @@
 use egui::{Role, Ui, Vec2, WidgetInfo};
 
 use super::state::{By, Found, State, Wanted};
-use crate::analysis::class::Class;
+use super::words::{Words, slot_of_kind};
 use crate::analysis::compare::Change;
 use crate::export::diff::{GroupDiff, shapes};
 use crate::model::{Bytes, UnitSystem, counted, thousands};
 use crate::ui::part::ViewContext;
-use crate::ui::part::colors::slot_of_class;
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table};
@@ -32,7 +31,7 @@ pub fn tools(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, found: &
         state.wanted.change = at.checked_sub(1).map(|at| CHANGES[at]);
     }
     let width = ui.available_width().clamp(60.0, 260.0);
-    let hint = text("Find scope, class, shape", size::SMALL, Weight::Regular, theme.text3);
+    let hint = text(found.words().find, size::SMALL, Weight::Regular, theme.text3);
     let edit = egui::TextEdit::singleline(&mut state.wanted.words)
         .hint_text(hint)
         .font(Weight::Mono.at(size::SMALL))
@@ -63,7 +62,7 @@ fn listed(rows: &[GroupDiff], wanted: &Wanted) -> Vec<u32> {
     match wanted.by {
         By::Change => list.sort_by_key(|at| row(at).change),
         By::Scope => list.sort_by(|a, b| row(a).scope.cmp(&row(b).scope)),
-        By::Class => list.sort_by_key(|at| row(at).class),
+        By::Class => list.sort_by(|a, b| row(a).class.cmp(&row(b).class)),
         By::Before => list.sort_by_key(|at| down(row(at).before.into())),
         By::After => list.sort_by_key(|at| down(row(at).after.into())),
         By::Difference => list.sort_by_key(|at| down(row(at).difference.unsigned_abs())),
@@ -76,16 +75,17 @@ fn listed(rows: &[GroupDiff], wanted: &Wanted) -> Vec<u32> {
     list
 }
 
-fn columns(unit: &str, largest: &str) -> [Column; 8] {
+fn columns(unit: &str, largest: &str, words: &Words) -> [Column; 8] {
+    let column = |title: &str, at: usize| Column::text(title, words.widths[at].0, words.widths[at].1);
     [
         Column::text("Change", 74.0, 0.0),
-        Column::text("What", 240.0, 4.0),
-        Column::text("Class", 92.0, 0.0),
+        column(words.what, 0),
+        column(words.class, 1),
         Column::number(&format!("Before, {unit}"), 96.0),
         Column::number(&format!("After, {unit}"), 96.0),
         Column::number(&format!("Difference, {unit} (bar \u{b1}{largest})"), 206.0),
-        Column::number("Buffers", 72.0),
-        Column::text("Shape", 90.0, 1.0),
+        Column::number(words.blocks, 72.0),
+        column(words.detail, 2),
     ]
 }
 
@@ -116,7 +116,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     let units = context.options.units;
     let largest = Bytes(u64::try_from(found.largest).unwrap_or(u64::MAX));
     let (unit, unit_name) = units.unit_for(if largest.0 >= 1 << 30 { Bytes(1 << 20) } else { largest });
-    let columns = columns(unit_name, &units.short(largest));
+    let columns = columns(unit_name, &units.short(largest), found.words());
     let down = !state.wanted.is_reversed ^ matches!(state.wanted.by, By::Change | By::Scope | By::Class | By::Shape);
     let sort = COLUMNS.iter().position(|by| *by == state.wanted.by).map(|at| (at, down));
     let selected = state.chosen.and_then(|chosen| rows.iter().position(|row| *row == chosen));
@@ -148,12 +148,12 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
 }
 
 fn cell(row: &GroupDiff, by: By, unit: u64, share: f32) -> Cell {
-    let slot = Class::ALL.into_iter().find(|class| class.name() == row.class).map_or(Slot::Temporary, slot_of_class);
+    let slot = slot_of_kind(&row.class).unwrap_or(Slot::Temporary);
     let bytes = |bytes: u64| if bytes == 0 { Cell::text("0").quiet() } else { Cell::text(in_unit(bytes, unit)) };
     match by {
         By::Change => Cell::text(row.change),
         By::Scope => Cell::text(row.scope.clone()).swatch(slot),
-        By::Class => Cell::text(row.class),
+        By::Class => Cell::text(row.class.as_ref()),
         By::Before => bytes(row.before),
         By::After => bytes(row.after),
         By::Difference => {

@@ -5,25 +5,25 @@ use std::cmp::Ordering;
 use egui::{Align, Layout, Ui};
 
 use super::lead_link;
-use super::state::Found;
-use crate::export::diff::{BytesDiff, NEEDED, NumberDiff, SpaceDiff, headline, matched};
-use crate::model::{Bytes, counted, thousands};
+use super::state::{Found, State};
+use crate::export::diff::{AllocatorDiff, BytesDiff, NEEDED, NumberDiff, SpaceDiff, headline, matched};
+use crate::model::{Bytes, capitalised, counted, thousands};
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{self, cut_label};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 
 /// Draws the answer.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &str) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, names: [&str; 2]) {
     let theme = context.theme;
     let units = context.options.units;
     ui.horizontal(|ui| {
         let room = (ui.available_width() - 190.0).max(120.0);
         let [was, is] = [&found.pair.before, &found.pair.after];
-        let same = was == is || (was == name && *is == context.document.profile.name);
+        let same = was == is || names == [was, is];
         let programs =
             if same { String::new() } else { format!("   {} \u{2192} {}", found.pair.before, found.pair.after) };
-        let words = format!("{}{programs}", sides(name, &context.document.profile.name));
+        let words = format!("{}{programs}", sides(names[0], names[1]));
         cut_label(ui, &words, Weight::Medium.at(size::BODY), theme.text2, room);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if controls::button(ui, "End", "", theme).on_hover_text("End the comparison").clicked() {
@@ -35,6 +35,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &st
         });
     });
     ui.add_space(4.0);
+    if let Some(allocator) = found.allocator() {
+        held(ui, context, found, allocator);
+        return allocators(ui, context, state, found);
+    }
     let Some(space) = found.space() else {
         if found.tiles.is_some() {
             return tiles(ui, context, found);
@@ -75,7 +79,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &st
         }
     });
     ui.add(egui::Label::new(text(rest, size::LEAD, Weight::Medium, theme.text)).wrap());
-    if let Some(words) = most_of_it(space, context) {
+    if let Some(words) = most_of_it(space, context, found.words().block) {
         let room = ui.available_width();
         cut_label(ui, &words, Weight::Regular.at(size::BODY), theme.text2, room);
     }
@@ -83,6 +87,64 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &st
         ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).wrap());
     }
     others(ui, context, found);
+    allocators(ui, context, state, found);
+}
+
+/// The answer for an allocator: whether a request failed, how much more or less it holds, what most of that is.
+fn held(ui: &mut Ui, context: &ViewContext<'_>, found: &Found, allocator: &AllocatorDiff) {
+    let theme = context.theme;
+    let units = context.options.units;
+    let change = match allocator.total.difference {
+        None => String::new(),
+        Some(0) => "as before".to_owned(),
+        Some(difference) => units.signed(difference),
+    };
+    let (verdict, color) = match (allocator.failed_before, allocator.failed_after) {
+        (Some(false), Some(true)) => ("Out of memory now", theme.danger),
+        (_, Some(true)) => ("Out of memory", theme.danger),
+        (Some(true), Some(false)) => ("No request fails now", theme.ok),
+        _ => ("", theme.text),
+    };
+    ui.horizontal_wrapped(|ui| {
+        if !verdict.is_empty() {
+            ui.label(text(verdict, size::VERDICT_SMALL, Weight::SemiBold, color));
+            ui.add_space(6.0);
+        }
+        ui.label(text(change, size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+    });
+    ui.add(egui::Label::new(text(allocator.headline(units), size::LEAD, Weight::Medium, theme.text)).wrap());
+    if let Some(words) = found.space().and_then(|space| most_of_it(space, context, found.words().block)) {
+        let room = ui.available_width();
+        cut_label(ui, &words, Weight::Regular.at(size::BODY), theme.text2, room);
+    }
+}
+
+/// The allocators that are not shown, with what changed in them; each is a link that shows it.
+fn allocators(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, found: &Found) {
+    let theme = context.theme;
+    let others: Vec<(usize, &AllocatorDiff)> =
+        found.pair.allocators.iter().enumerate().filter(|(at, _)| found.allocator != Some(*at)).collect();
+    let has_program = found.allocator.is_some() && !found.pair.spaces.is_empty();
+    if others.is_empty() && !has_program {
+        return;
+    }
+    ui.horizontal_wrapped(|ui| {
+        ui.label(text("Allocators:", size::SMALL, Weight::Regular, theme.text3));
+        for (at, allocator) in others {
+            let amount = match (allocator.total.before, allocator.total.after, allocator.total.difference) {
+                (_, _, Some(0)) => "as before".to_owned(),
+                (_, _, Some(difference)) => context.options.units.signed(difference),
+                (None, Some(after), _) => format!("new, {}", context.short(Bytes(after))),
+                _ => "gone".to_owned(),
+            };
+            if controls::link(ui, &format!("{} {amount}", allocator.name), theme).clicked() {
+                state.allocator = Some(at);
+            }
+        }
+        if has_program && controls::link(ui, "The program's memory", theme).clicked() {
+            state.allocator = None;
+        }
+    });
 }
 
 /// Both sides by what tells them apart: of two programs of the same name their folders, with the name behind.
@@ -166,12 +228,12 @@ fn tiles(ui: &mut Ui, context: &ViewContext<'_>, found: &Found) {
 }
 
 /// The row with the largest difference, in words.
-fn most_of_it(space: &SpaceDiff, context: &ViewContext<'_>) -> Option<String> {
+fn most_of_it(space: &SpaceDiff, context: &ViewContext<'_>, block: &str) -> Option<String> {
     let units = context.options.units;
     let row = space.groups.first()?;
     let of = match row.count_after.max(row.count_before) {
         1 => String::new(),
-        count => format!(", {}", counted(count as u64, "buffer")),
+        count => format!(", {}", counted(count as u64, block)),
     };
     Some(format!(
         "Largest difference: {} {} ({}{of}), {}",
@@ -194,15 +256,17 @@ pub fn numbers(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found) {
             }
         }
         egui::Grid::new("numbers").num_columns(4).spacing([24.0, 6.0]).show(ui, |ui| {
-            for head in ["", "before", "after", "difference"] {
+            for head in ["", "Before", "After", "Difference"] {
                 ui.label(text(head, size::SMALL, Weight::Medium, theme.text2));
             }
             ui.end_row();
             for number in &found.pair.numbers {
-                ui.label(text(&number.what, size::SMALL, Weight::Regular, theme.text));
-                for words in cells(number, context) {
-                    ui.label(text(words, size::SMALL, Weight::Medium, color(theme, number.value)));
+                ui.label(text(capitalised(&number.what), size::SMALL, Weight::Regular, theme.text));
+                let [before, after, difference] = cells(number, context);
+                for words in [before, after] {
+                    ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
                 }
+                ui.label(text(difference, size::SMALL, Weight::SemiBold, color(theme, number.value)));
                 ui.end_row();
             }
         });
@@ -220,7 +284,12 @@ fn color(theme: &Theme, value: BytesDiff) -> egui::Color32 {
 fn cells(number: &NumberDiff, context: &ViewContext<'_>) -> [String; 3] {
     let unknown = || "\u{2013}".to_owned();
     let one = |value: Option<u64>| {
-        let words = |value| if number.is_bytes { context.short(Bytes(value)) } else { thousands(value) };
+        let is_capacity = number.what.ends_with("capacity");
+        let words = |value| match number.is_bytes {
+            true if is_capacity => context.options.units.capacity(Bytes(value)),
+            true => context.short(Bytes(value)),
+            false => thousands(value),
+        };
         value.map_or_else(unknown, words)
     };
     let difference = number.value.difference.map_or_else(unknown, |difference| match difference {

@@ -4,7 +4,7 @@
 use egui::{Align2, Color32, Pos2, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::state::{Found, State};
-use crate::export::diff::{GroupDiff, SpaceDiff, StepName};
+use crate::export::diff::{GroupDiff, SpaceDiff};
 use crate::model::{Bytes, UnitSystem, counted};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::paint_cut;
@@ -59,10 +59,10 @@ impl Part {
 }
 
 /// The parts of every class, the largest first; those of a class add up to its bytes before and after.
-pub fn classes(space: &SpaceDiff) -> Vec<(&'static str, Vec<Part>)> {
-    let mut found: Vec<(&'static str, Vec<Part>)> = Vec::new();
+pub fn classes(space: &SpaceDiff) -> Vec<(&str, Vec<Part>)> {
+    let mut found: Vec<(&str, Vec<Part>)> = Vec::new();
     for step in &space.waterfall {
-        let StepName::Class(class) = step.name else { continue };
+        let class = step.name.text();
         let of_class = |row: &&GroupDiff| row.class == class;
         let mut parts: Vec<Part> = Vec::new();
         for (at, row) in space.groups.iter().enumerate().filter(|(_, row)| of_class(row)) {
@@ -95,9 +95,9 @@ pub fn classes(space: &SpaceDiff) -> Vec<(&'static str, Vec<Part>)> {
 /// The map as it is placed: frames of classes with their names, and cells.
 pub struct Map {
     rect: Rect,
-    found: usize,
-    frames: Vec<(Rect, &'static str)>,
-    cells: Vec<(Rect, &'static str, Part)>,
+    found: u64,
+    frames: Vec<(Rect, String)>,
+    cells: Vec<(Rect, String, Part)>,
 }
 
 impl Map {
@@ -112,7 +112,7 @@ impl Map {
             }
             let has_head = frame.width() >= LEAST.x && frame.height() >= LEAST.y;
             let inner = if has_head {
-                frames.push((frame, class));
+                frames.push((frame, class.to_owned()));
                 Rect::from_min_max(frame.min + Vec2::new(0.0, HEAD), frame.max)
             } else {
                 frame
@@ -122,11 +122,11 @@ impl Map {
             cells.extend(
                 placed
                     .filter(|(_, cell)| cell.area() >= LEAST_AREA)
-                    .map(|(part, cell)| (cell.shrink(0.5), class, part)),
+                    .map(|(part, cell)| (cell.shrink(0.5), class.to_owned(), part)),
             );
         }
         cells.sort_by(|one, other| other.0.area().total_cmp(&one.0.area()));
-        Self { rect, found: std::ptr::from_ref(found) as usize, frames, cells }
+        Self { rect, found: found.number, frames, cells }
     }
 }
 
@@ -136,11 +136,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     let theme = context.theme;
     let units = context.options.units;
     let at = (Pos2::new(rect.left(), rect.top() + 8.0), Align2::LEFT_CENTER);
-    let words = "At the peak, by class and scope";
+    let words = found.words().whole;
     paint_cut(ui.painter(), at, words, Weight::SemiBold.at(size::BODY), theme.text, rect.width());
     legend(ui, theme, Pos2::new(rect.left(), rect.top() + TITLE + LEGEND / 2.0 - 2.0), rect.width());
     let plot = Rect::from_min_max(rect.min + Vec2::new(0.0, TITLE + LEGEND), rect.max);
-    let is_placed = |map: &Map| map.rect == plot && map.found == std::ptr::from_ref(found) as usize;
+    let is_placed = |map: &Map| map.rect == plot && map.found == found.number;
     let map = state.map.take().filter(is_placed).unwrap_or_else(|| Map::new(found, space, plot));
     let ground = ui.interact(plot, ui.scope_id().with("map of differences"), Sense::click());
     let pressed = keys::field(ui, &ground);
@@ -183,7 +183,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
             state.choose(row);
             context.shared.select(space.groups.get(row as usize).and_then(|row| row.largest_after));
         }
-        response.on_hover_ui_at_pointer(|ui| tooltip(ui, theme, units, class, part, space));
+        response.on_hover_ui_at_pointer(|ui| tooltip(ui, (theme, units), class, part, (space, found.words().block)));
     }
     state.map = Some(map);
 }
@@ -303,7 +303,13 @@ pub fn legend(ui: &Ui, theme: &Theme, at: Pos2, room: f32) {
     }
 }
 
-fn tooltip(ui: &mut Ui, theme: &Theme, units: UnitSystem, class: &str, part: &Part, space: &SpaceDiff) {
+fn tooltip(
+    ui: &mut Ui,
+    (theme, units): (&Theme, UnitSystem),
+    class: &str,
+    part: &Part,
+    (space, block): (&SpaceDiff, &str),
+) {
     ui.label(text(&part.name, size::BODY, Weight::SemiBold, theme.text));
     let short = |bytes: u64| units.short(Bytes(bytes));
     let words = format!("{} \u{2192} {}, {}", short(part.before), short(part.after), amount(units, part));
@@ -311,7 +317,7 @@ fn tooltip(ui: &mut Ui, theme: &Theme, units: UnitSystem, class: &str, part: &Pa
     let row = part.row.and_then(|row| space.groups.get(row as usize));
     let words = row.map_or_else(
         || class.to_owned(),
-        |row| format!("{class}, {}, {}", row.change, counted(row.count_before.max(row.count_after) as u64, "buffer")),
+        |row| format!("{class}, {}, {}", row.change, counted(row.count_before.max(row.count_after) as u64, block)),
     );
     ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
 }
@@ -319,7 +325,7 @@ fn tooltip(ui: &mut Ui, theme: &Theme, units: UnitSystem, class: &str, part: &Pa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::diff::StepDiff;
+    use crate::export::diff::{StepDiff, StepName};
 
     #[test]
     fn the_parts_of_a_class_add_up_to_it() {

@@ -14,6 +14,7 @@ mod state;
 mod tiles;
 mod tree;
 mod waterfall;
+mod words;
 
 use egui::{Rect, Ui, Vec2};
 
@@ -38,6 +39,10 @@ const WIDE: f32 = 860.0;
 /// Height of the charts, and the share of the view that they take at most.
 const CHARTS: f32 = 330.0;
 const SHARE: f32 = 0.42;
+const LEAST_CHARTS: f32 = 130.0;
+
+/// Least height of the list with its tools.
+const LIST: f32 = 150.0;
 
 fn applies(document: &Document) -> bool {
     document.before.is_some()
@@ -62,20 +67,20 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut state = context.locals.take::<State>();
     state.update(context, &before);
     match state.found() {
-        Some(found) => page(ui, context, &mut state, &found, &before.name),
-        None => waiting(ui, context, &state, &before.name),
+        Some(found) => page(ui, context, &mut state, &found, [&before.name, &before.after]),
+        None => waiting(ui, context, &state, [&before.name, &before.after]),
     }
     context.locals.put(state);
 }
 
 /// While both are compared: what is compared, and a way out.
-fn waiting(ui: &mut Ui, context: &mut ViewContext<'_>, state: &State, name: &str) {
+fn waiting(ui: &mut Ui, context: &mut ViewContext<'_>, state: &State, [before, after]: [&str; 2]) {
     let theme = context.theme;
     egui::Frame::new().inner_margin(24).show(ui, |ui| {
         let failed = state.has_failed();
         let words = if failed { "Could not compare" } else { "Comparing\u{2026}" };
         ui.label(text(words, size::VERDICT_SMALL, Weight::SemiBold, theme.text));
-        let words = format!("{name}  \u{2192}  {}", context.document.profile.name);
+        let words = format!("{before}  \u{2192}  {after}");
         ui.label(text(words, size::LEAD, Weight::Regular, theme.text2));
         ui.add_space(8.0);
         if controls::button(ui, if failed { "Close" } else { "Cancel" }, "", theme).clicked() {
@@ -84,20 +89,22 @@ fn waiting(ui: &mut Ui, context: &mut ViewContext<'_>, state: &State, name: &str
     });
 }
 
-fn page(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, name: &str) {
+fn page(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, names: [&str; 2]) {
     let full = ui.max_rect();
     let margin = if full.width() < 760.0 { 16.0 } else { space::MARGIN };
     let inner = full.shrink2(Vec2::new(margin, 0.0));
     let mut top = ui.new_child(egui::UiBuilder::new().max_rect(inner).id_salt("compare head"));
     top.add_space(14.0);
-    head::show(&mut top, context, found, name);
+    head::show(&mut top, context, state, found, names);
     let mut y = top.min_rect().bottom() + 12.0;
     let Some(space) = found.space() else {
         let rect = Rect::from_min_max(egui::pos2(inner.left(), y), inner.max);
         return without_space(ui, context, state, found, rect);
     };
     if !space.waterfall.is_empty() {
-        let height = (full.height() * SHARE).clamp(150.0, CHARTS);
+        // The list below keeps room for some rows.
+        let room = (full.bottom() - y - LIST).max(LEAST_CHARTS);
+        let height = (full.height() * SHARE).clamp(150.0, CHARTS).min(room);
         let both = Rect::from_min_size(egui::pos2(inner.left(), y), Vec2::new(inner.width(), height));
         charts(ui, context, state, found, both);
         y = both.bottom() + 10.0;
@@ -115,7 +122,7 @@ fn without_space(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, 
         } else {
             rect.split_top_bottom_at_fraction(0.6)
         };
-        tiles::show(ui, context, state, tiles, map.shrink2(Vec2::new(0.0, 4.0)));
+        tiles::show(ui, context, state, (tiles, found.number), map.shrink2(Vec2::new(0.0, 4.0)));
         numbers = if rect.width() >= WIDE { rest.with_min_x(rest.left() + 24.0) } else { rest };
     }
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(numbers).id_salt("numbers"));
@@ -124,17 +131,18 @@ fn without_space(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, 
 
 /// Waterfall or treemap, and the curves beside it where there is room.
 fn charts(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, both: Rect) {
-    let is_wide = both.width() >= WIDE;
+    // An allocator has no curve over the program beside it.
+    let is_wide = both.width() >= WIDE && found.curves.is_some();
     let mut choices = vec![
-        (Chart::Classes, "By class"),
-        (Chart::Scopes, "By scope"),
+        (Chart::Classes, found.words().charts[0]),
+        (Chart::Scopes, found.words().charts[1]),
         (Chart::Map, "As a map"),
         (Chart::Tree, "As a tree"),
     ];
     if found.sweep.is_some() {
         choices.push((Chart::Columns, "Side by side"));
     }
-    if !is_wide {
+    if !is_wide && found.curves.is_some() {
         choices.push((Chart::Curves, "Over the program"));
     } else if state.chart == Chart::Curves {
         state.chart = Chart::Classes;
@@ -186,6 +194,10 @@ fn lists(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &
             (List::Padding, format!("Padding: {padded}")),
             (List::Findings, findings),
         ];
+        if found.allocator.is_some() {
+            choices.retain(|choice| choice.0 != List::Padding);
+            state.list = if state.list == List::Padding { List::Differences } else { state.list };
+        }
         if let Some(sweep) = &found.sweep {
             choices.push((List::Columns, format!("Columns: {}", sweep.columns.len())));
         }

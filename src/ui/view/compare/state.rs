@@ -5,31 +5,38 @@ use std::sync::Arc;
 
 use super::map::Map;
 use super::tree::Differences;
+use super::words::{self, Words};
 use crate::analysis::compare::{Aligned, Change, ProgramName, pair_programs};
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::analysis::tiles::FloorPlan;
 use crate::export::diff::{
-    BytesDiff, FindingsDiff, PairDiff, Side, SpaceDiff, Sweep, compare_findings, compare_memory,
+    AllocatorDiff, BytesDiff, FindingsDiff, PairDiff, Side, SpaceDiff, Sweep, compare_findings, compare_memory,
 };
 use crate::export::report::Options;
 use crate::model::{Bytes, MemorySpace, TileMemory};
 use crate::ui::part::ViewContext;
-use crate::ui::session::{Before, Document};
+use crate::ui::session::{Before, Document, number};
 use crate::ui::widget::icicle::IcicleState;
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::TableState;
 use crate::ui::work::Job;
 
-/// What is compared: addresses of both profiles, program, memory space, capacity chosen in the window.
-type Key = (Vec<u64>, u64, usize, MemorySpace, Option<u64>);
+/// What is compared: both profiles, program, memory space, capacity chosen in the window, allocator.
+type Key = (Vec<u64>, u64, usize, MemorySpace, Option<u64>, Option<usize>);
 
 /// A limit more than so many times above the data is not in the picture.
 const FAR: u64 = 3;
 
 /// What a worker found.
 pub struct Found {
+    /// A number that nothing else has, for the pictures of it.
+    pub number: u64,
     /// The numbers, as `highwater diff` prints them.
     pub pair: PairDiff,
+    /// The allocator that is shown; `None` while a memory space of a program is.
+    pub allocator: Option<usize>,
+    /// The same as a memory space.
+    held: Option<SpaceDiff>,
     /// Both curves, where both programs have them.
     pub curves: Option<Curves>,
     /// The largest difference of a row, in bytes.
@@ -102,10 +109,29 @@ impl Found {
         limit.filter(|&limit| limit <= most.saturating_mul(FAR))
     }
 
-    /// The memory space that is compared; `None` where one of the two does not have it.
+    /// The memory space or allocator that is compared; `None` where one of the two does not have it.
     pub fn space(&self) -> Option<&SpaceDiff> {
-        self.pair.spaces.first().filter(|space| space.allocated.difference.is_some())
+        self.held.as_ref().or_else(|| space_of_both(&self.pair))
     }
+
+    /// The allocator that is shown.
+    pub fn allocator(&self) -> Option<&AllocatorDiff> {
+        self.pair.allocators.get(self.allocator?)
+    }
+
+    /// What its parts are called.
+    pub fn words(&self) -> &'static Words {
+        match self.allocator().map(|allocator| allocator.held_by) {
+            None => &words::PROGRAM,
+            Some("stack") => &words::STACKS,
+            Some(_) => &words::OPERATIONS,
+        }
+    }
+}
+
+/// The memory space that both have.
+fn space_of_both(pair: &PairDiff) -> Option<&SpaceDiff> {
+    pair.spaces.first().filter(|space| space.allocated.difference.is_some())
 }
 
 /// A column of the table to sort by.
@@ -211,6 +237,8 @@ pub struct State {
     pub programs: TableState,
     /// What is listed.
     pub list: List,
+    /// The allocator that is asked for, by its place; `None` for the memory of a program, if there is one.
+    pub allocator: Option<usize>,
     /// Whether the field takes the focus in this frame.
     pub focus: bool,
 }
@@ -230,15 +258,17 @@ impl State {
         let capacity = context.shared.capacity.get(&context.shared.color).map(|capacity| capacity.bytes.0);
         let (program, color) = (context.shared.program, context.shared.color);
         let sides = std::iter::once(&before.document).chain(before.beside.iter().map(|side| &side.document));
-        let key = (sides.map(|side| side.id()).collect(), document.id(), program, color, capacity);
+        let key = (sides.map(|side| side.id()).collect(), document.id(), program, color, capacity, self.allocator);
         if self.key.as_ref() != Some(&key) {
             let had = self.key.as_ref().map_or(1, |key| key.0.len());
+            let is_other_allocator = self
+                .key
+                .as_ref()
+                .is_some_and(|was| (&was.0, was.1, was.2, was.3, was.4) == (&key.0, key.1, key.2, key.3, key.4));
             self.key = Some(key);
             self.listed = None;
             self.chosen = None;
-            // Pictures know what was found by its address, which the next one may have again.
             (self.map, self.map_at, self.tree) = (None, None, None);
-            self.raster = CachedRaster::default();
             if before.beside.is_empty() {
                 self.chart = if self.chart == Chart::Columns { Chart::default() } else { self.chart };
                 self.list = if self.list == List::Columns { List::default() } else { self.list };
@@ -248,16 +278,21 @@ impl State {
             if before.programs.is_empty() && self.list == List::Programs {
                 self.list = List::default();
             }
-            let (was, is) = (before.clone(), Arc::clone(document));
+            let (was, is, allocator) = (before.clone(), Arc::clone(document), self.allocator);
             self.job = Some(Job::start(context.work, "comparison", move || {
                 let sweep = sweep(&was, &is, program);
-                Arc::new(Found { sweep, ..compared(&was.document, &is, program, color, capacity.map(Bytes)) })
+                Arc::new(Found {
+                    sweep,
+                    ..compared((&was.document, &is), program, color, capacity.map(Bytes), allocator)
+                })
             }));
-            let (was, is) = (Arc::clone(&before.document), Arc::clone(document));
-            self.findings = Some(Job::start(context.work, "comparison of findings", move || {
-                let (from, to) = (program_before(&was, &is, program), program);
-                Arc::new(compare_findings(side(&was, from), side(&is, to)))
-            }));
+            if !is_other_allocator {
+                let (was, is) = (Arc::clone(&before.document), Arc::clone(document));
+                self.findings = Some(Job::start(context.work, "comparison of findings", move || {
+                    let (from, to) = (program_before(&was, &is, program), program);
+                    Arc::new(compare_findings(side(&was, from), side(&is, to)))
+                }));
+            }
         }
     }
 
@@ -292,14 +327,27 @@ fn program_before(before: &Document, after: &Document, program: usize) -> usize 
     pair.map_or_else(|| before.main().0, |pair| pair.0)
 }
 
-fn compared(before: &Document, after: &Document, program: usize, color: MemorySpace, capacity: Option<Bytes>) -> Found {
+fn compared(
+    (before, after): (&Document, &Document),
+    program: usize,
+    color: MemorySpace,
+    capacity: Option<Bytes>,
+    allocator: Option<usize>,
+) -> Found {
     let from = program_before(before, after, program);
     let options = Options { top: 0, space: Some(color.0.to_string()), ..Options::default() };
     let mut pair = compare_memory(side(before, from), side(after, program), &options);
     if let (Some(space), Some(limit)) = (pair.spaces.first_mut(), capacity) {
         space.against(limit);
     }
-    let curves = before.scene(from, color).zip(after.scene(program, color)).map(|(was, is)| Curves {
+    let tiles = TileDifference::new(before.profile.tiles.as_ref(), after.profile.tiles.as_ref());
+    // Without memory of a program, the first allocator that both have.
+    let first = || pair.allocators.iter().position(|held| held.total.difference.is_some());
+    let has_own = space_of_both(&pair).is_some() || tiles.is_some();
+    let allocator = allocator.or_else(|| if has_own { None } else { first() });
+    let held = allocator.and_then(|at| pair.allocators.get(at)).map(AllocatorDiff::as_space);
+    let both = before.scene(from, color).zip(after.scene(program, color)).filter(|_| held.is_none());
+    let curves = both.map(|(was, is)| Curves {
         aligned: Aligned::new(was, is),
         before: Arc::clone(was.curves(Grouping::Class)),
         after: Arc::clone(is.curves(Grouping::Class)),
@@ -307,11 +355,10 @@ fn compared(before: &Document, after: &Document, program: usize, color: MemorySp
         peak_after: (is.space.peak().0, is.space.peak_point()),
         unit: is.map().axis.unit(),
     });
-    let groups = pair.spaces.first().map_or(&[][..], |space| &space.groups);
+    let groups = held.as_ref().or_else(|| pair.spaces.first()).map_or(&[][..], |space| &space.groups);
     let largest = groups.iter().map(|row| row.difference.unsigned_abs()).max().unwrap_or(0);
     let others = others(before, from, after, program, color);
-    let tiles = TileDifference::new(before.profile.tiles.as_ref(), after.profile.tiles.as_ref());
-    Found { pair, curves, largest, others, sweep: None, tiles }
+    Found { number: number::fresh(), pair, allocator, held, curves, largest, others, sweep: None, tiles }
 }
 
 /// The same program of every document that is compared.
@@ -324,7 +371,7 @@ fn sweep(before: &Before, after: &Document, program: usize) -> Option<Sweep> {
     for (name, document) in first.chain(before.beside.iter().map(|side| (&side.name, &side.document))) {
         sweep.add_program(name, side(document, program_before(document, after, program)));
     }
-    sweep.add_program(&after.profile.name, side(after, program));
+    sweep.add_program(&before.after, side(after, program));
     Some(sweep)
 }
 

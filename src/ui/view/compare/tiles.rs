@@ -18,7 +18,13 @@ const TITLE: f32 = 44.0;
 const NAME: f32 = 16.0;
 
 /// Draws the tiles into a rectangle.
-pub fn show(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, tiles: &TileDifference, rect: Rect) {
+pub fn show(
+    ui: &Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut State,
+    (tiles, number): (&TileDifference, u64),
+    rect: Rect,
+) {
     let theme = context.theme;
     let units = context.options.units;
     let most = tiles.values.iter().map(|value| value.unsigned_abs()).max().unwrap_or(0);
@@ -52,7 +58,7 @@ pub fn show(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, tiles: &T
         let (column, row) = (at % plan.columns, at / plan.columns);
         Some(Rect::from_min_size(panel.min + Vec2::new(column as f32 * cell.x, row as f32 * cell.y), cell))
     };
-    let key = (std::ptr::from_ref(tiles) as usize, theme.dark, rect.min.x.to_bits(), rect.min.y.to_bits());
+    let key = (number, theme.dark, rect.min.x.to_bits(), rect.min.y.to_bits());
     let area = RasterArea { rect: room, name: "difference of tiles", ground: theme.canvas };
     state.raster.show(ui, area, key, |raster| {
         let scale = raster.scale();

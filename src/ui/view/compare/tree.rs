@@ -21,7 +21,7 @@ const LEGEND: f32 = 18.0;
 
 /// A tree of what both peaks hold.
 pub struct Differences {
-    of: usize,
+    of: u64,
     units: UnitSystem,
     nodes: Vec<Node>,
 }
@@ -35,9 +35,9 @@ struct Node {
 }
 
 impl Differences {
-    fn new(of: usize, space: &SpaceDiff, units: UnitSystem) -> Self {
+    fn new(of: u64, space: &SpaceDiff, units: UnitSystem) -> Self {
         let part = |name: &str| Part { name: name.to_owned(), before: 0, after: 0, row: None };
-        let root = Node { part: part("All classes"), area: 0, parent: 0, children: Vec::new() };
+        let root = Node { part: part("Everything"), area: 0, parent: 0, children: Vec::new() };
         let mut tree = Self { of, units, nodes: vec![root] };
         let mut known: HashMap<(usize, String), usize> = HashMap::new();
         for (class, parts) in classes(space) {
@@ -116,18 +116,18 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     let theme = context.theme;
     let units = context.options.units;
     let at = (Pos2::new(rect.left(), rect.top() + 8.0), Align2::LEFT_CENTER);
-    let words = "At the peak, by class and scope";
+    let words = found.words().whole;
     paint_cut(ui.painter(), at, words, Weight::SemiBold.at(size::BODY), theme.text, rect.width());
     map::legend(ui, theme, Pos2::new(rect.left(), rect.top() + TITLE + LEGEND / 2.0 - 2.0), rect.width());
     let plot = Rect::from_min_max(rect.min + Vec2::new(0.0, TITLE + LEGEND), rect.max);
-    let of = std::ptr::from_ref(found) as usize;
+    let of = found.number;
     let tree = state.tree.take().filter(|tree| tree.of == of && tree.units == units);
     let tree = tree.unwrap_or_else(|| {
         state.icicle.go(0);
         Differences::new(of, space, units)
     });
     let words = |bytes: u64| units.short(Bytes(bytes));
-    let icicle = Icicle { tree: &tree, version: of as u64, lit: None, words: &words, name: "Tree of differences" };
+    let icicle = Icicle { tree: &tree, version: of, lit: None, words: &words, name: "Tree of differences" };
     let response = icicle.show(ui, &mut state.icicle, plot);
     let row = |node: usize| tree.nodes.get(node).and_then(|node| node.part.row);
     if response.went
@@ -157,7 +157,7 @@ mod tests {
     fn every_node_holds_what_is_below_it() {
         let row = |class, scope: &str, before: u64, after: u64| GroupDiff {
             change: "grew",
-            class,
+            class: std::borrow::Cow::Borrowed(class),
             scope: scope.to_owned(),
             before,
             after,

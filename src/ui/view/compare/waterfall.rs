@@ -3,12 +3,11 @@
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
 use super::state::{Chart, Found, List, State};
-use crate::analysis::class::Class;
+use super::words::slot_of_step;
 use crate::export::diff::{SpaceDiff, StepDiff, UNUSED, parts};
 use crate::model::{Bytes, UnitSystem};
 use crate::ui::chart::{self, Fit, Span, Window, YAxis};
 use crate::ui::part::ViewContext;
-use crate::ui::part::colors::slot_of_class;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Slot, Theme, size};
@@ -38,8 +37,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     let units = context.options.units;
     let head = Pos2::new(rect.left(), rect.top() + 8.0);
     let (words, steps) = match state.chart {
-        Chart::Scopes => ("Allocated, before to after, by scope at the peak", &space.waterfall_by_scope),
-        _ => ("Allocated, before to after, by class at the peak", &space.waterfall),
+        Chart::Scopes => (found.words().by_scope, &space.waterfall_by_scope),
+        _ => (found.words().by_class, &space.waterfall),
     };
     let bold = Weight::SemiBold.at(size::BODY);
     paint_cut(ui.painter(), (head, Align2::LEFT_CENTER), words, bold, theme.text, rect.width());
@@ -140,7 +139,7 @@ fn whole(
     (name, space, of): (&str, &SpaceDiff, fn(&StepDiff) -> i128),
 ) {
     let theme = context.theme;
-    let order = |step: &&StepDiff| class_of(step).map_or(usize::MAX, Class::place);
+    let order = |step: &&StepDiff| slot_of_step(step).map_or(usize::MAX, |slot| slot as usize);
     let mut steps: Vec<&StepDiff> = space.waterfall.iter().collect();
     steps.sort_by_key(order);
     let mut at = 0i128;
@@ -152,8 +151,8 @@ fn whole(
         }
         let y = |bytes: i128| window.y_of(bytes.max(0) as f64).clamp(window.rect.top(), window.rect.bottom());
         let part = Rect::from_x_y_ranges(place.x_range(), y(at + bytes)..=y(at));
-        match class_of(step) {
-            Some(class) => ui.painter().rect_filled(part, 0.0, slot_of_class(class).color()),
+        match slot_of_step(step) {
+            Some(slot) => ui.painter().rect_filled(part, 0.0, slot.color()),
             None => ui.painter().rect(part, 0.0, theme.inset, Stroke::new(1.0, theme.text3), StrokeKind::Inside),
         };
         at += bytes;
@@ -169,10 +168,6 @@ fn whole(
             ui.label(text(line, size::SMALL, Weight::Regular, theme.text));
         }
     });
-}
-
-fn class_of(step: &StepDiff) -> Option<Class> {
-    Class::ALL.into_iter().find(|class| class.name() == step.name.text())
 }
 
 /// The mark of a bar that does not rest on its colour: a plus or a minus where there is room.
@@ -196,7 +191,7 @@ fn step(ui: &Ui, context: &ViewContext<'_>, bar: &Bar<'_>, place: Rect) -> bool 
     let clicked = response.clicked();
     response.on_hover_ui_at_pointer(|ui| {
         for step in &bar.steps {
-            let (slot, name) = (class_of(step).map_or(Slot::Temporary, slot_of_class), step.name.text());
+            let (slot, name) = (slot_of_step(step).unwrap_or(Slot::Temporary), step.name.text());
             crate::ui::widget::controls::legend(ui, slot, name, theme);
             let size =
                 |bytes: i128| u64::try_from(bytes).map_or_else(|_| units.signed(bytes), |b| units.short(Bytes(b)));

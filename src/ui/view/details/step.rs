@@ -140,8 +140,7 @@ fn folded(
             buffer_row(ui, context, scene, first, &name_at(scene, data, first, step), item.bytes);
             continue;
         }
-        let scope = if item.scope.is_empty() { &item.opcode } else { &item.scope };
-        let words = format!("{scope}  \u{d7}{}", thousands(count as u64));
+        let words = format!("{}  \u{d7}{}", item.name(), thousands(count as u64));
         if buffer_row(ui, context, scene, first, &words, item.bytes) {
             context.shared.light(Lit { words, buffers: item.buffers.clone().into() });
         }

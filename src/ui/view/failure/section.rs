@@ -2,6 +2,7 @@
 
 use egui::Ui;
 
+use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 
@@ -10,7 +11,8 @@ pub fn section(ui: &mut Ui, theme: &Theme, title: &str, remark: &str) {
     ui.horizontal(|ui| {
         ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
         if !remark.is_empty() {
-            ui.label(text(remark, size::SMALL, Weight::Regular, theme.text3));
+            let room = ui.available_width();
+            cut_label(ui, remark, Weight::Regular.at(size::SMALL), theme.text3, room);
         }
     });
     ui.add_space(2.0);

@@ -20,6 +20,9 @@ const LINES: u64 = 18;
 /// Space between segments, in points.
 const BETWEEN: f32 = 2.0;
 
+/// Width of a numbered disc.
+const DISC: f32 = 18.0;
+
 /// Part of a segment on one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Piece {
@@ -92,14 +95,13 @@ pub fn show(
     }
     let segments: Vec<(u64, u64)> = state.segments.iter().map(|one| (one.address, one.reserved.size)).collect();
     let lines = state.lines.take().unwrap_or_else(|| Lines::new(&segments, failure.segment));
-    ui.horizontal_wrapped(|ui| {
-        let remark = format!(
-            "from low to high address; a line is {}; empty: free; outlined: the largest hole; pale: for other streams, pools or \
-             sizes",
-            context.short(Bytes(lines.full))
-        );
-        section(ui, theme, &capitalised(&counted(segments.len() as u64, "segment")), &remark);
-    });
+    section(ui, theme, &capitalised(&counted(segments.len() as u64, "segment")), "");
+    let key = format!(
+        "From low to high address; a line is {}. Empty: free. Outlined: the largest hole. Pale: for other streams, pools or \
+         sizes.",
+        context.short(Bytes(lines.full))
+    );
+    ui.add(egui::Label::new(text(key, size::SMALL, Weight::Regular, theme.text2)).wrap());
     ui.horizontal_wrapped(|ui| {
         let rows = device.by_category();
         for category in AllocationCategory::ALL.into_iter().filter(|category| rows.iter().any(|row| row.0 == *category))
@@ -240,11 +242,15 @@ fn marks(
             ui.painter().galley(hole.center() - galley.size() / 2.0, galley, theme.text);
         }
     }
+    // Where two discs would lie over each other, that of the block that holds back more is shown.
+    let mut taken: Vec<Pos2> = Vec::new();
     for (number, pins) in state.pins.iter().enumerate() {
         for pin in pins {
             let life = &device.replay.lifetimes[pin.lifetime];
-            if let Some(place) = place_of(life.address, life.size) {
-                paint_pin(ui.painter(), place.center(), number + 1, theme);
+            let Some(place) = place_of(life.address, life.size).map(|place| place.center()) else { continue };
+            if taken.iter().all(|other| other.distance(place) >= DISC) {
+                paint_pin(ui.painter(), place, number + 1, theme);
+                taken.push(place);
             }
         }
     }

@@ -52,7 +52,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let of = document.id();
     if state.of != of {
         let (_, segments) = device.fragmentation(snapshot);
-        let pins = together(device, &device.pins(&segments, PINS));
+        let pins = device.alike(&device.pins(&segments, PINS), LISTED);
         *state = State { of, segments, pins, ..State::default() };
     }
     head(ui, context, (snapshot, device, failure));
@@ -156,40 +156,30 @@ fn pins(
         let lifetime = &device.replay.lifetimes[pin.lifetime];
         let place = own_frame(snapshot, lifetime.stack)
             .map_or_else(|| "no Python frames".to_owned(), |frame| snapshot.frame_words(frame));
-        let short = |bytes: u64| context.short(Bytes(bytes));
-        let alone = if pin.is_alone { ", alone in it" } else { "" };
-        let blocks = match pins.len() {
-            1 => format!("{} holds", short(lifetime.size)),
-            count => format!("{count} blocks of {} each hold", short(lifetime.size)),
-        };
-        let words = format!("{blocks} back {} of a segment of {}{alone}", short(pin.free), short(pin.segment));
-        ui.horizontal(|ui| {
+        let words = pin.words(lifetime.size, pins.len(), context.options.units);
+        ui.horizontal_top(|ui| {
             let (mark, _) = ui.allocate_exact_size(Vec2::new(20.0, 18.0), Sense::hover());
             paint_pin(ui.painter(), mark.center(), number + 1, theme);
             let room = ui.available_width();
-            cut_label(ui, &words, Weight::Medium.at(size::SMALL), theme.text, (room * 0.5).max(200.0));
-            let room = ui.available_width();
-            cut_label(ui, &place, Weight::Mono.at(size::SMALL), theme.text2, room);
+            let (bold, mono) = (Weight::Medium.at(size::SMALL), Weight::Mono.at(size::SMALL));
+            let wide = |words: &str, font: &egui::FontId| {
+                ui.painter().layout_no_wrap(words.to_owned(), font.clone(), theme.text).size().x
+            };
+            // Where there is no room for both beside each other, the place is below.
+            let is_narrow = wide(&words, &bold) + wide(&place, &mono) + ui.spacing().item_spacing.x > room;
+            let both = |ui: &mut Ui| {
+                cut_label(ui, &words, bold, theme.text, room);
+                let room = ui.available_width();
+                cut_label(ui, &place, mono, theme.text2, room);
+            };
+            if is_narrow {
+                ui.vertical(both);
+            } else {
+                both(ui);
+            }
         });
     }
     ui.add_space(12.0);
-}
-
-/// Blocks that are alike in size, segment and stack together, in their order.
-fn together(device: &CachingAnalysis, pins: &[Pin]) -> Vec<Vec<Pin>> {
-    let kind = |pin: &Pin| {
-        let lifetime = &device.replay.lifetimes[pin.lifetime];
-        (lifetime.size, lifetime.stack, pin.free, pin.segment, pin.is_alone)
-    };
-    let mut found: Vec<Vec<Pin>> = Vec::new();
-    for pin in pins {
-        match found.iter().position(|group| group.first().is_some_and(|first| kind(first) == kind(pin))) {
-            Some(row) => found[row].push(*pin),
-            None if found.len() < LISTED => found.push(vec![*pin]),
-            None => {}
-        }
-    }
-    found
 }
 
 /// What to change: the advisor's first findings, with settings to copy.

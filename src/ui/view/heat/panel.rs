@@ -192,7 +192,7 @@ impl Panel<'_> {
                 count => format!("; {} holes, largest {hole}", thousands(count as u64)),
             };
             let used = units.short(Bytes(at_step.used));
-            let words = format!("{used}{limit}{holes}");
+            let words = format!("at step {step}: {used}{limit}{holes}");
             let at = Pos2::new(response.rect.right() + 10.0, response.rect.bottom());
             let room = self.rect.right() - at.x;
             let font = Weight::Regular.at(size::SMALL);

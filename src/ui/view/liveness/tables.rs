@@ -137,8 +137,8 @@ pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
             (false, _) => name,
         };
         let sign = match (entry.below > 0, state.folded.contains(&node)) {
-            (true, true) => "\u{25b8} ",
-            (true, false) => "\u{25be} ",
+            (true, true) => "+ ",
+            (true, false) => "\u{2212} ",
             _ => "  ",
         };
         format!("{}{sign}{name}", inward.repeat(entry.depth.min(40) as usize))

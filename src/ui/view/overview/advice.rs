@@ -8,7 +8,7 @@ use crate::advisor::{Advice, ChangesResults, Finding, Plan, Severity};
 use crate::analysis::what_if::{Edit, Outcome};
 use crate::model::{Bytes, MemorySpace};
 use crate::ui::part::ViewContext;
-use crate::ui::part::outcome::look;
+use crate::ui::part::outcome::{look, make_it_fit};
 use crate::ui::widget::controls::{Mark, cut_label, link, paint_cut, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{size, space};
@@ -40,12 +40,7 @@ fn plan_words(
     capacity: Option<Bytes>,
 ) -> (String, Vec<String>, &'static str) {
     let changes: Vec<String> = plan.edits.iter().map(Edit::in_words).collect();
-    let count = match changes.len() {
-        1 => "One change makes it fit".to_owned(),
-        2 => "Two changes make it fit".to_owned(),
-        3 => "Three changes make it fit".to_owned(),
-        n => format!("{n} changes make it fit"),
-    };
+    let count = make_it_fit(changes.len());
     let headline = if plan.fits {
         let spare = capacity.map(|c| format!(", {} to spare", units.short(c.saturating_sub(plan.allocated))));
         format!("{count}{}", spare.unwrap_or_default())

@@ -145,14 +145,10 @@ fn lower_row(
             if rect.width() < 1.0 {
                 continue;
             }
-            let name = if item.scope.is_empty() { item.opcode.clone() } else { last_parts(&item.scope, 2) };
+            let name = item.name();
             let count = if item.buffers.len() > 1 { format!("  \u{d7}{}", item.buffers.len()) } else { String::new() };
             let size_words = context.short(item.bytes);
-            let hover = format!(
-                "{}{count}, {size_words}, {}",
-                if item.scope.is_empty() { &item.opcode } else { &item.scope },
-                item.shape
-            );
+            let hover = format!("{name}{count}, {size_words}, {}", item.shape);
             let first = format!("{name}{count}");
             let look = Look { theme, slot: colors::slot_of_class(item.class), line };
             if segment(ui, look, rect, &[&first, &size_words], &hover).clicked() {
@@ -169,13 +165,8 @@ fn stacked(space: &SpaceAnalysis) -> Vec<(Category, Bytes, usize)> {
     rows
 }
 
-fn last_parts(scope: &str, parts: usize) -> String {
-    let all: Vec<&str> = scope.split('/').collect();
-    all[all.len().saturating_sub(parts)..].join("/")
-}
-
-/// Minimum width at which a name that does not fit is cut rather than left out.
-const LEAST_CUT: f32 = 60.0;
+/// Least width of a part that carries words.
+const LEAST_NAMED: f32 = 44.0;
 
 /// How a part of the bar looks.
 #[derive(Clone, Copy)]
@@ -210,7 +201,7 @@ fn segment(
         ui.painter().rect_stroke(fill, 0.0, Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
     }
     let rect = beside(rect, line);
-    if rect.width() > 44.0 {
+    if rect.width() > LEAST_NAMED {
         let font = Weight::SemiBold.at(size::SMALL);
         let width =
             |words: &str| ui.painter().layout_no_wrap(words.to_owned(), font.clone(), slot.text()).size().x + 12.0;
@@ -226,7 +217,7 @@ fn segment(
         for (i, line) in lines.iter().enumerate() {
             let at = Pos2::new(rect.left() + 7.0, top + step * i as f32);
             let weight = if i == 0 { Weight::SemiBold } else { Weight::Medium };
-            // A cut number would be wrong: it is shown whole or not at all; the name takes precedence.
+            // A cut number would be wrong, and one without its name says nothing: the name is shown first, cut if need be.
             let room = rect.width() - 12.0;
             let fits = |words: &str| {
                 let laid = ui.painter().layout_no_wrap(words.to_owned(), weight.at(size::SMALL), slot.text());
@@ -234,7 +225,7 @@ fn segment(
             };
             let name = line.split_once("  ").map_or(*line, |(name, _)| name);
             let line = if fits(line) { line } else { name };
-            if !fits(line) && (i > 0 || room < LEAST_CUT) {
+            if i > 0 && !fits(line) {
                 continue;
             }
             paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), line, weight.at(size::SMALL), slot.text(), room);

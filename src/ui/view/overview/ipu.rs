@@ -6,7 +6,7 @@ use super::ipu_lists;
 use crate::advisor::{Finding, Severity, advise};
 use crate::analysis::Verdict;
 use crate::analysis::tiles::{TileAnalysis, histogram, vertex_state};
-use crate::model::{Bytes, TileMemory, percent, thousands};
+use crate::model::{Bytes, TileMemory, factor, percent, thousands};
 use crate::ui::part::facts::Answer;
 use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{self, legend, link, paint_cut};
@@ -74,7 +74,7 @@ fn verdict(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
     let worst = tiles.max.map_or_else(String::new, |(tile, bytes)| {
         let bytes = Bytes(bytes);
         let held = tiles.limit.map_or_else(|| units.short(bytes), |limit| units.beside(bytes, Bytes(limit)));
-        format!("The fullest tile, {}, holds {held} of {limit}.", thousands(tile.into()))
+        format!("The fullest, tile {tile}, holds {held} of {limit}.")
     });
     let (color, answer, amount) = match tiles.verdict() {
         Verdict::Over { by } => {
@@ -157,7 +157,7 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
         (
             "Mean tile",
             short(tiles.mean as u64),
-            tiles.imbalance().map_or_else(String::new, |i| format!("fullest: {i:.2}\u{d7} the mean")),
+            tiles.imbalance().map_or_else(String::new, |i| format!("fullest: {} the mean", factor(i))),
         ),
         (
             "Gaps",
@@ -264,7 +264,7 @@ fn worst(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, worst
         let y = row.center().y;
         let ipu =
             if memory.target.ipus > 1 { format!("  IPU {}", memory.ipu_of(tile as usize)) } else { String::new() };
-        let name = format!("tile {}{ipu}", thousands(tile.into()));
+        let name = format!("tile {tile}{ipu}");
         let small = Weight::Medium.at(size::SMALL);
         ui.painter().text(Pos2::new(row.left(), y), Align2::LEFT_CENTER, &name, small.clone(), theme.text);
         let fits = if limit > 0 { bytes.min(limit) } else { bytes };
@@ -325,7 +325,7 @@ fn bars(ui: &Ui, context: &ViewContext<'_>, memory: &TileMemory, limit: u64, roo
 
 fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, findings: &[Finding]) {
     let theme = context.theme;
-    ui.label(text("What to change", size::BODY, Weight::SemiBold, theme.text));
+    ui.label(text("Findings", size::BODY, Weight::SemiBold, theme.text));
     if findings.is_empty() {
         ui.label(text("No findings.", size::SMALL, Weight::Regular, theme.text2));
     }

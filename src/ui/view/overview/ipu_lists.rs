@@ -3,7 +3,7 @@
 use egui::{Sense, Ui, Vec2};
 
 use crate::analysis::tiles::TileAnalysis;
-use crate::model::{Bytes, percent, thousands};
+use crate::model::{Bytes, in_words, percent, thousands};
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::fonts::{Weight, text};
@@ -47,7 +47,7 @@ pub fn ipus(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, st
                     1 => {
                         Cell::text(units.short(Bytes(ipu.bytes))).bar(ipu.bytes as f32 / most as f32, Slot::Activation)
                     }
-                    2 => Cell::text(thousands(ipu.max.0.into())),
+                    2 => Cell::text(ipu.max.0.to_string()),
                     3 => Cell::text(units.short(Bytes(ipu.max.1))),
                     4 => Cell::text(thousands(ipu.over as u64)),
                     5 => Cell::text(thousands(ipu.idle as u64)).quiet(),
@@ -86,12 +86,12 @@ pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalys
         let response = table.show(
             ui,
             state,
-            |row| colors::words(&rows[row].name),
+            |row| in_words(&rows[row].name),
             |row, column| {
                 let category = rows[row];
                 let slot = colors::tile_slot(&category.name);
                 match column {
-                    0 => Cell::text(colors::words(&category.name)).swatch(slot),
+                    0 => Cell::text(in_words(&category.name)).swatch(slot),
                     1 => Cell::text(units.short(Bytes(category.bytes))).bar(category.bytes as f32 / most as f32, slot),
                     2 => match category.overlapped {
                         Some(0) | None => Cell::text("\u{2013}").quiet(),
@@ -102,7 +102,7 @@ pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalys
             },
         );
         menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
-            Thing::named(colors::words(&rows[row].name))
+            Thing::named(in_words(&rows[row].name))
                 .copies("Copy bytes", rows[row].bytes.to_string())
                 .shown_in("tiles")
                 .shown_in("memory")

@@ -18,7 +18,7 @@ use crate::ui::work::SpaceData;
 pub struct State {
     table: TableState,
     /// Which rows contain a match, and the key of that result.
-    lit: (Option<(usize, FindKey)>, Vec<bool>),
+    lit: (Option<(u64, FindKey)>, Vec<bool>),
     /// Rows that are open, by what they are called.
     open: HashSet<String>,
 }
@@ -97,7 +97,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
     let units = context.options.units;
     let labels = scene.analysis.labels(scene.program);
     let items = &data.contributors;
-    let key = Some((std::ptr::from_ref(data) as usize, context.find_key()));
+    let key = Some((data.number, context.find_key()));
     if state.lit.0 != key {
         let found = items.iter().take(rows).map(|item| item.buffers.iter().any(|&b| context.matches(b)));
         state.lit = (key, found.collect());

@@ -13,7 +13,15 @@ struct Readout {
     title: &'static str,
     bytes: Bytes,
     remark: String,
+    /// The remark where there is no room for all of it.
+    short: Option<String>,
     caution: bool,
+}
+
+impl Readout {
+    const fn new(title: &'static str, bytes: Bytes, remark: String, caution: bool) -> Self {
+        Self { title, bytes, remark, short: None, caution }
+    }
 }
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
@@ -41,45 +49,41 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let arguments = scene.program.allocations.iter().filter(|a| a.is_parameter && a.color == space.color).count();
     let outputs = space.xprof.live_out;
     let argument_words = match donated {
-        0 if arguments > 0 && outputs > Bytes::ZERO => format!("{}, none donated", thousands(arguments as u64)),
+        0 if arguments > 0 && outputs > Bytes::ZERO => format!("none of {} donated", thousands(arguments as u64)),
         0 => counted(arguments as u64, "buffer"),
         n => format!("{} of {} donated", thousands(n as u64), thousands(arguments as u64)),
     };
+    let of_peak = |bytes: Bytes| format!("{} of the peak", percent(bytes.0, peak.0));
+    let buffers = counted(temporary_count as u64, "buffer");
     let readouts = [
-        Readout { title: "Peak", bytes: peak, remark: place, caution: false },
+        Readout::new("Peak", peak, place, false),
+        Readout::new(
+            "Padding at the peak",
+            space.at_peak.padding,
+            of_peak(space.at_peak.padding),
+            caution::is_padding(space.at_peak.padding, peak),
+        ),
+        Readout::new(
+            "Fragmentation",
+            space.fragmentation(),
+            format!("{} of allocated", percent(space.fragmentation().0, space.xprof.allocated.0)),
+            caution::is_fragmentation(space.fragmentation(), space.xprof.allocated),
+        ),
+        Readout::new(
+            "Arguments",
+            space.xprof.parameters,
+            argument_words,
+            donated == 0 && caution::is_undonated(space.xprof.parameters, outputs, peak),
+        ),
+        Readout::new(
+            "Outputs",
+            outputs,
+            if donated > 0 { "including donated".to_owned() } else { of_peak(outputs) },
+            false,
+        ),
         Readout {
-            title: "Padding at the peak",
-            bytes: space.at_peak.padding,
-            remark: format!("{} of it", percent(space.at_peak.padding.0, peak.0)),
-            caution: caution::is_padding(space.at_peak.padding, peak),
-        },
-        Readout {
-            title: "Fragmentation",
-            bytes: space.fragmentation(),
-            remark: format!("{} of allocated", percent(space.fragmentation().0, space.xprof.allocated.0)),
-            caution: caution::is_fragmentation(space.fragmentation(), space.xprof.allocated),
-        },
-        Readout {
-            title: "Arguments",
-            bytes: space.xprof.parameters,
-            remark: argument_words,
-            caution: donated == 0 && caution::is_undonated(space.xprof.parameters, outputs, peak),
-        },
-        Readout {
-            title: "Outputs",
-            bytes: outputs,
-            remark: if donated > 0 {
-                "including donated".to_owned()
-            } else {
-                format!("{} of the peak", percent(outputs.0, peak.0))
-            },
-            caution: false,
-        },
-        Readout {
-            title: "Temporaries",
-            bytes: temporaries,
-            remark: format!("{}, {} of the peak", thousands(temporary_count as u64), percent(temporaries.0, peak.0)),
-            caution: false,
+            short: Some(format!("{} in {buffers}", percent(temporaries.0, peak.0))),
+            ..Readout::new("Temporaries", temporaries, format!("{}, in {buffers}", of_peak(temporaries)), false)
         },
     ];
     let columns = if ui.available_width() < 760.0 { 3 } else { 6 };
@@ -120,7 +124,10 @@ fn cell(ui: &Ui, context: &ViewContext<'_>, at: Pos2, width: f32, readout: &Read
         remark_at.x += 8.0;
         room -= 8.0;
     }
-    cut |= paint_cut(painter, (remark_at, top_left), &readout.remark, small, color, room).1;
+    let fits = |words: &str| painter.layout_no_wrap(words.to_owned(), small.clone(), color).size().x <= room;
+    let remark = readout.short.as_ref().filter(|_| !fits(&readout.remark)).unwrap_or(&readout.remark);
+    cut |= remark != &readout.remark;
+    cut |= paint_cut(painter, (remark_at, top_left), remark, small.clone(), color, room).1;
     let rect = Rect::from_min_size(at, Vec2::new(width, 66.0));
     let response = ui.interact(rect, ui.scope_id().with(("readout", readout.title)), Sense::hover());
     let words = format!("{} {} {}", readout.title, context.short(readout.bytes), readout.remark);

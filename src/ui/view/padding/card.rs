@@ -7,7 +7,7 @@ use crate::analysis::alternatives::{self, Form};
 use crate::analysis::caution;
 use crate::analysis::padding::in_words;
 use crate::analysis::shape_groups::ShapeGroup;
-use crate::model::{Bytes, factor, percent, thousands};
+use crate::model::{Bytes, counted, factor, percent};
 use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{cut_label, hairline, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
@@ -62,8 +62,7 @@ pub fn show(
     ui.set_clip_rect(rect.intersect(ui.clip_rect()));
     ui.horizontal(|ui| {
         let count = group.buffers.len();
-        let words =
-            if count == 1 { "1 buffer".to_owned() } else { format!("\u{d7} {} buffers", thousands(count as u64)) };
+        let words = counted(count as u64, "buffer");
         let bold = Weight::SemiBold.at(size::BODY);
         let wide = ui.painter().layout_no_wrap(words.clone(), bold, theme.text).size().x;
         let between = ui.spacing().item_spacing.x;
@@ -122,15 +121,15 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
     let share = percent(group.each.saturating_sub(group.useful).0, group.each.0);
     let more = group.everywhere.len().saturating_sub(group.buffers.len());
     let without = match more {
-        0 => "without its padding".to_owned(),
-        n => format!("and {} elsewhere", thousands(n as u64)),
+        0 => "of this padding".to_owned(),
+        n => format!("and {} at other times", counted(n as u64, "buffer")),
     };
     let cells = [
         ("Each takes", units.split(group.each), group.each.exact()),
         ("Useful", units.split(group.useful), group.useful.exact()),
         ("Expansion", (expansion, ""), format!("{share} padding")),
         ("Padding of all", units.split(group.waste), group.waste.exact()),
-        ("Saves at the peak", units.split(group.saves), without),
+        ("Costs at the peak", units.split(group.saves), without),
     ];
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 66.0), Sense::hover());
     // Where there is no room for all, the last two stay: what the padding costs.

@@ -67,7 +67,7 @@ pub fn show(
             What::Count => Column::number("Count", 60.0).fixed(),
             What::Size => Column::number(&format!("Size, {unit_name}"), 90.0).fixed(),
             What::Padding => Column::number(&format!("Padding, {unit_name}"), 150.0).fixed(),
-            What::Saves => Column::number("Saves at peak", 105.0).fixed(),
+            What::Saves => Column::number(&format!("Costs at peak, {unit_name}"), 132.0).fixed(),
             What::Expansion => Column::number("Expansion", 82.0).fixed(),
         })
         .collect();

@@ -7,9 +7,9 @@ use egui::{Pos2, Rect, Ui, Vec2};
 use super::variables::{address_maps, stored, variables};
 use super::{LIST, Part, State};
 use crate::analysis::tiles::{MemoryReport, Named};
-use crate::model::{LARGEST_ROWS, TileMemory, TileRows, thousands};
+use crate::model::{LARGEST_ROWS, TileMemory, TileRows, in_words, thousands};
+use crate::ui::part::ViewContext;
 use crate::ui::part::menu::{self, Thing};
-use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::segmented;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
@@ -139,7 +139,7 @@ fn table(
             let name = if chosen.len() > tiles && tiles == 1 {
                 format!("{} tiles, B", thousands(chosen.len() as u64))
             } else {
-                format!("Tile {}, B", thousands(tile.into()))
+                format!("Tile {tile}, B")
             };
             columns.push(Column::number(&name, 110.0).fixed());
         }
@@ -149,7 +149,7 @@ fn table(
     }
     let fixed = columns.len();
     let room = ((ui.available_width() - 220.0 - 110.0 * (fixed as f32 - 1.0)) / 110.0).max(0.0) as usize;
-    columns.extend(parts.iter().take(room).map(|part| Column::number(&colors::words(part), 110.0).fixed()));
+    columns.extend(parts.iter().take(room).map(|part| Column::number(&in_words(part), 110.0).fixed()));
     let table = Table::new(&columns, rows.len(), title);
     let row_of = |row: usize| &of.rows[rows[row].row as usize];
     let unknown = || Cell::text("\u{2013}").quiet();
@@ -174,7 +174,7 @@ fn table(
             match column - tiles {
                 1..=3 if row.bytes == 0 => unknown(),
                 1 => Cell::text(thousands(row.bytes)),
-                2 => Cell::text(thousands(row.max.0.into())).quiet(),
+                2 => Cell::text(row.max.0.to_string()).quiet(),
                 3 => Cell::text(thousands(row.max.1)),
                 _ => {
                     let part = parts.get(column - fixed);

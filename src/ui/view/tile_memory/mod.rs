@@ -9,7 +9,7 @@ use egui::{Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 use crate::analysis::tiles::{
     CategoryBytes, FloorPlan, MemoryReport, Selection, TileAnalysis, parse_tiles, tiles_text,
 };
-use crate::model::{TileMemory, thousands};
+use crate::model::{TileMemory, in_words, thousands};
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::part::{View, ViewContext, colors, tile_card};
 use crate::ui::session::Document;
@@ -115,9 +115,7 @@ fn draw(
     if chosen.len() > MAX_COLUMNS {
         columns.push(Column::number(&format!("{} tiles, B", thousands(chosen.len() as u64)), 130.0).fixed());
     } else {
-        columns.extend(
-            chosen.iter().map(|tile| Column::number(&format!("Tile {}, B", thousands((*tile).into())), 110.0).fixed()),
-        );
+        columns.extend(chosen.iter().map(|tile| Column::number(&format!("Tile {tile}, B"), 110.0).fixed()));
     }
     let top = full.top() + 36.0;
     let wanted = 27.0 + space::ROW * lines.len() as f32;
@@ -139,7 +137,9 @@ fn draw(
         },
         |row, column| {
             let line = &lines[row];
-            let number = |bytes: Option<u64>| bytes.map_or_else(|| "\u{2013}".to_owned(), thousands);
+            // An id is no amount: it has no separators.
+            let words = |value: u64| if line.words == PHYSICAL { value.to_string() } else { thousands(value) };
+            let number = |bytes: Option<u64>| bytes.map_or_else(|| "\u{2013}".to_owned(), words);
             let cell = match column {
                 0 => {
                     let cell = Cell::text(format!("{}{}", "    ".repeat(line.indent), line.words));
@@ -196,6 +196,9 @@ fn choose(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles
     cut_label(ui, &words, Weight::Regular.at(size::SMALL), color, room);
 }
 
+/// What the line of ids is called.
+const PHYSICAL: &str = "Physical tile id";
+
 fn lines(memory: &TileMemory, tiles: &TileAnalysis, reports: &[MemoryReport], chosen: &[u32]) -> Vec<Line> {
     let mut lines = Vec::new();
     let physical = |tile: u32| {
@@ -205,7 +208,7 @@ fn lines(memory: &TileMemory, tiles: &TileAnalysis, reports: &[MemoryReport], ch
     };
     if reports.len() == chosen.len() + 1 && chosen.iter().any(|&tile| physical(tile).is_some()) {
         let bytes = std::iter::once(None).chain(chosen.iter().map(|&tile| physical(tile))).collect();
-        lines.push(Line { words: "Physical tile id".to_owned(), indent: 0, slot: None, strong: false, bytes });
+        lines.push(Line { words: PHYSICAL.to_owned(), indent: 0, slot: None, strong: false, bytes });
     }
     let mut add =
         |words: &str, indent: usize, slot: Option<Slot>, strong: bool, of: &dyn Fn(&MemoryReport) -> Option<u64>| {
@@ -219,11 +222,11 @@ fn lines(memory: &TileMemory, tiles: &TileAnalysis, reports: &[MemoryReport], ch
     add("Memory including gaps", 0, None, true, &|report| report.including_gaps);
     add("Memory excluding gaps", 0, None, true, &|report| report.excluding_gaps);
     for (at, (name, _)) in tiles.regions.iter().enumerate() {
-        add(&colors::words(name), 1, None, false, &|report| report.regions.get(at).map(|region| region.1));
+        add(&in_words(name), 1, None, false, &|report| report.regions.get(at).map(|region| region.1));
     }
     add("Gaps", 0, None, true, &|report| report.gaps.map(|gaps| gaps.bytes));
-    add("below the interleaved region", 1, None, false, &|report| report.gaps?.below_interleaved);
-    add("fragmentation", 1, None, false, &|report| report.gaps?.fragmentation);
+    add("Below the interleaved region", 1, None, false, &|report| report.gaps?.below_interleaved);
+    add("Fragmentation", 1, None, false, &|report| report.gaps?.fragmentation);
     add("Always live", 0, None, true, &|report| report.always_live);
     add("Not always live, each tile's own peak", 0, None, false, &|report| report.not_always_live_max);
     let mut order: Vec<usize> = (0..tiles.categories.len()).collect();
@@ -239,7 +242,7 @@ fn lines(memory: &TileMemory, tiles: &TileAnalysis, reports: &[MemoryReport], ch
     for &at in &order {
         let name = &tiles.categories[at].name;
         let slot = Some(colors::tile_slot(name));
-        add(&colors::words(name), 1, slot, false, &|report| report.categories.get(at).map(|category| category.bytes));
+        add(&in_words(name), 1, slot, false, &|report| report.categories.get(at).map(|category| category.bytes));
     }
     if memory.overlap_known {
         add("Overlapped: shares addresses over time, not summed", 0, None, true, &|report| {
@@ -248,7 +251,7 @@ fn lines(memory: &TileMemory, tiles: &TileAnalysis, reports: &[MemoryReport], ch
         for &at in &order {
             let name = &tiles.categories[at].name;
             let slot = Some(colors::tile_slot(name));
-            add(&colors::words(name), 1, slot, false, &|report| report.categories.get(at)?.overlapped);
+            add(&in_words(name), 1, slot, false, &|report| report.categories.get(at)?.overlapped);
         }
     }
     lines

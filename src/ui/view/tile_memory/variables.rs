@@ -3,7 +3,7 @@
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
 
 use super::{LIST, Part, State};
-use crate::model::{Bytes, TileMemory, TileVariables, thousands};
+use crate::model::{Bytes, TileMemory, TileVariables, in_words, thousands};
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::fonts::{Weight, text};
@@ -54,10 +54,10 @@ pub fn stored(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         &mut state.below,
         |row| rows[row].name.clone(),
         |row, column| match column {
-            0 => Cell::text(thousands((*tile).into())).quiet(),
+            0 => Cell::text(tile.to_string()).quiet(),
             1 => Cell::text(thousands(rows[row].bytes)),
             2 => Cell::mono(rows[row].name.as_str()),
-            _ => Cell::text(colors::words(&rows[row].category)).swatch(colors::tile_slot(&rows[row].category)),
+            _ => Cell::text(in_words(&rows[row].category)).swatch(colors::tile_slot(&rows[row].category)),
         },
     );
     let tile = *tile;
@@ -107,11 +107,11 @@ pub fn address_maps(
         let top = room.top() + i as f32 * STRIP;
         let strip = Rect::from_min_max(Pos2::new(left, top), Pos2::new(room.right(), top + STRIP - 5.0));
         painter.rect_filled(strip, 0.0, theme.inset);
-        let words = format!("tile {}", thousands(tile.into()));
+        let words = format!("tile {tile}");
         let name_at = Pos2::new(room.left(), strip.center().y);
         painter.text(name_at, Align2::LEFT_CENTER, words, small.clone(), theme.text2);
         let response = ui.interact(strip, ui.scope_id().with(("addresses", tile)), Sense::click());
-        let spoken = format!("Addresses of tile {}", thousands(tile.into()));
+        let spoken = format!("Addresses of tile {tile}");
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
         let mut hit = None;
         for (index, row) in placed(tile) {
@@ -136,7 +136,7 @@ pub fn address_maps(
             let (from, bytes) = (own.offset[row], Bytes(own.bytes[row]));
             let words = format!("0x{from:05X} to 0x{:05X}   {}", from.saturating_add(bytes.0), context.short(bytes));
             ui.label(text(words, size::SMALL, Weight::Mono, theme.text2));
-            let words = colors::words(own.strings.get(own.category[row]));
+            let words = in_words(own.strings.get(own.category[row]));
             ui.label(text(format!("{words}  {}", flags(own.flags[row])), size::SMALL, Weight::Regular, theme.text2));
         });
     }
@@ -197,14 +197,14 @@ pub fn variables(
             let row = rows[row] as usize;
             let offset = own.offset[row];
             match column {
-                0 => Cell::text(thousands(own.tile[row].into())).quiet(),
+                0 => Cell::text(own.tile[row].to_string()).quiet(),
                 1 if offset == u64::MAX => Cell::text("\u{2013}"),
                 1 => Cell::mono(format!("0x{offset:05X}")),
                 2 => Cell::text(thousands(own.bytes[row])),
                 3 => Cell::mono(own.strings.get(own.name[row])),
                 4 => {
                     let category = own.strings.get(own.category[row]);
-                    Cell::text(colors::words(category)).swatch(colors::tile_slot(category))
+                    Cell::text(in_words(category)).swatch(colors::tile_slot(category))
                 }
                 _ => Cell::text(flags(own.flags[row])).quiet(),
             }

@@ -1,13 +1,13 @@
 //! The chart of bytes by tile, stacked by category, region or liveness, with the limit.
 
-use egui::{Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
+use egui::{Rect, Stroke, Ui, Vec2};
 
 use super::state::State;
-use crate::model::{Bytes, TileMemory, percent, thousands};
+use crate::model::{Bytes, TileMemory, in_words, percent};
 use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Areas, Chart, Cursor, Fit, Line, Span, Tone, Window, XAxis, highest_step};
 use crate::ui::part::{ViewContext, colors};
-use crate::ui::widget::controls::legend;
+use crate::ui::widget::controls::{choice, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::Hatch;
 use crate::ui::widget::theme::{Slot, size};
@@ -66,9 +66,7 @@ pub fn groups(memory: &TileMemory, breakdown: Breakdown) -> Vec<Group> {
             let slots = [Slot::Weight, Slot::Activation, Slot::Output, Slot::Gradient];
             let name = |at: usize| slots.get(at).copied().unwrap_or(Slot::Temporary);
             let regions = memory.regions.iter().enumerate();
-            regions
-                .map(|(at, r)| Group { name: colors::words(&r.name), slot: name(at), bytes: r.bytes.clone() })
-                .collect()
+            regions.map(|(at, r)| Group { name: in_words(&r.name), slot: name(at), bytes: r.bytes.clone() }).collect()
         }
         Breakdown::Liveness => {
             let always = memory.always_live.clone().unwrap_or_default();
@@ -114,18 +112,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
         let list = breakdowns(memory);
         let words: Vec<&str> = list.iter().map(|entry| entry.1).collect();
         let chosen = list.iter().position(|entry| entry.0 == state.breakdown).unwrap_or(list.len() - 1);
-        if list.len() > 1 {
-            egui::ComboBox::from_id_salt("tile breakdown")
-                .selected_text(text(words[chosen], size::SMALL, Weight::Medium, theme.text))
-                .width(84.0)
-                .show_ui(ui, |ui| {
-                    for &(breakdown, name) in &list {
-                        let words = text(name, size::SMALL, Weight::Medium, theme.text);
-                        ui.selectable_value(&mut state.breakdown, breakdown, words);
-                    }
-                })
-                .response
-                .widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, "Bytes by"));
+        if list.len() > 1
+            && let Some(breakdown) = choice(ui, "Bytes by", &words, chosen, 0.0, theme)
+        {
+            state.breakdown = list[breakdown].0;
         }
         ui.spacing_mut().item_spacing.x = 6.0;
         for group in &state.groups {
@@ -194,7 +184,7 @@ fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state:
         if shown.is_chosen {
             choose(ui, context, tile);
         }
-        let title = format!("tile {}", thousands(tile.into()));
+        let title = format!("tile {tile}");
         let mut lines = vec![Line::new(title, units.short(Bytes(whole))).toned(Tone::Title)];
         let part = |group: &&Group| group.bytes.get(tile as usize).copied().unwrap_or(0);
         let mut parts: Vec<&Group> = groups.iter().filter(|group| part(group) > 0).collect();

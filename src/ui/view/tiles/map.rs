@@ -131,7 +131,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     if let Some((tile, place)) = focused {
         let value = Bytes(state.values.get(tile).copied().unwrap_or(0));
         let (short, exact) = (context.short(value), value.exact());
-        spoken = format!("{spoken}; tile {} {short}, {exact}", thousands(tile as u64));
+        spoken = format!("{spoken}; tile {tile} {short}, {exact}");
         keys::ring_at(&ui.painter().with_clip_rect(room.expand(4.0)), place.expand(3.0), theme);
         state.magnifier.reveal(room, place);
         context.shared.hover_tile(tile as u32);
@@ -170,7 +170,7 @@ fn numbers(painter: &Painter, context: &ViewContext<'_>, (layout, memory): (&Lay
     let seen = tiles.filter_map(|tile| Some((tile, layout.rect(tile).filter(|rect| room.contains_rect(*rect))?)));
     for (tile, rect) in seen {
         let font = Weight::Medium.at(size::SMALL);
-        let galley = painter.layout_no_wrap(thousands(tile as u64), font, theme.text);
+        let galley = painter.layout_no_wrap(tile.to_string(), font, theme.text);
         let place = Rect::from_center_size(rect.center(), galley.size());
         // On a ground of its own: a cell may have any colour of the scale.
         painter.rect_filled(place.expand2(Vec2::new(3.0, 0.0)), 2.0, theme.panel);
@@ -363,16 +363,12 @@ fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, state: &
     let theme = context.theme;
     let ipu = memory.ipu_of(tile);
     let where_ = if memory.target.ipus > 1 { format!(" on IPU {ipu}") } else { String::new() };
-    ui.label(text(format!("tile {}{where_}", thousands(tile as u64)), size::BODY, Weight::SemiBold, theme.text));
+    ui.label(text(format!("tile {tile}{where_}"), size::BODY, Weight::SemiBold, theme.text));
     if layout.plan.is_physical
         && let Some(cell) = layout.plan.cell.get(tile % layout.per_ipu.max(1))
     {
-        let words = format!(
-            "physical {}: row {}, column {}",
-            thousands(u64::from(*cell)),
-            cell / layout.plan.columns,
-            cell % layout.plan.columns
-        );
+        let words =
+            format!("physical {cell}: row {}, column {}", cell / layout.plan.columns, cell % layout.plan.columns);
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     }
     let value = Bytes(state.values.get(tile).copied().unwrap_or(0));

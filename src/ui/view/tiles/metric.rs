@@ -1,8 +1,7 @@
 //! The metrics by which the heat map colours tiles.
 
 use crate::analysis::tiles::TileAnalysis;
-use crate::model::TileMemory;
-use crate::ui::part::colors;
+use crate::model::{TileMemory, in_words};
 
 /// The metric shown by colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -60,8 +59,8 @@ impl Metric {
 
     /// Display name.
     pub fn name(self, memory: &TileMemory) -> String {
-        let region = |at: usize| memory.regions.get(at).map_or_else(String::new, |r| colors::words(&r.name));
-        let category = |at: usize| memory.categories.get(at).map_or_else(String::new, |c| colors::words(&c.name));
+        let region = |at: usize| memory.regions.get(at).map_or_else(String::new, |r| in_words(&r.name));
+        let category = |at: usize| memory.categories.get(at).map_or_else(String::new, |c| in_words(&c.name));
         match self {
             Self::MustFit if memory.including_gaps.is_some() => "Total with gaps".to_owned(),
             Self::MustFit => "Total".to_owned(),

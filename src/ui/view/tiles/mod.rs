@@ -13,7 +13,7 @@ use crate::analysis::tiles::TileAnalysis;
 use crate::model::{Bytes, TileMemory, UnitSystem, thousands};
 use crate::ui::part::{KeyHelp, View, ViewContext, tile_card};
 use crate::ui::session::Document;
-use crate::ui::widget::controls::{self, Mark, paint_mark, segmented};
+use crate::ui::widget::controls::{self, Mark, choice, paint_mark, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::magnifier::Magnifier;
 use crate::ui::widget::theme::{Theme, size};
@@ -96,15 +96,15 @@ pub fn headline(ui: &Ui, context: &ViewContext<'_>, rect: Rect, memory: &TileMem
             let verb = if tiles.over.len() == 1 { "is" } else { "are" };
             let answer = format!("{} of {count} tiles {verb} over", thousands(tiles.over.len() as u64));
             let by = units.short(Bytes(tiles.worst_over_by));
-            (Mark::Over, theme.danger, answer, format!("worst: tile {}, {by} over", thousands(tile.into())))
+            (Mark::Over, theme.danger, answer, format!("worst: tile {tile}, {by} over"))
         }
         (Some((tile, bytes)), Some(limit)) => {
             let spare = units.short(Bytes(limit.saturating_sub(bytes)));
-            let more = format!("fullest: tile {}, {spare} to spare", thousands(tile.into()));
+            let more = format!("fullest: tile {tile}, {spare} to spare");
             (Mark::Fits, theme.ok, format!("All {count} tiles fit"), more)
         }
         (Some((tile, bytes)), None) => {
-            let more = format!("fullest: tile {}, {}", thousands(tile.into()), units.short(Bytes(bytes)));
+            let more = format!("fullest: tile {tile}, {}", units.short(Bytes(bytes)));
             (Mark::Unknown, theme.text, format!("{count} tiles"), more)
         }
         (None, _) => (Mark::Unknown, theme.text, format!("{count} tiles"), "bytes by tile are not known".to_owned()),
@@ -148,17 +148,12 @@ fn tools(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State) {
     ui.horizontal(|ui| {
         ui.label(text("Colour", size::SMALL, Weight::Regular, theme.text2));
         let metrics = Metric::all(memory);
-        egui::ComboBox::from_id_salt("tile metric")
-            .selected_text(text(state.metric.name(memory), size::SMALL, Weight::Medium, theme.text))
-            .height(420.0)
-            .show_ui(ui, |ui| {
-                for metric in metrics {
-                    let words = text(metric.name(memory), size::SMALL, Weight::Medium, theme.text);
-                    ui.selectable_value(&mut state.metric, metric, words);
-                }
-            })
-            .response
-            .widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, "Colour by"));
+        let names: Vec<String> = metrics.iter().map(|metric| metric.name(memory)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let chosen = metrics.iter().position(|metric| *metric == state.metric).unwrap_or(0);
+        if let Some(metric) = choice(ui, "Colour by", &names, chosen, 0.0, theme) {
+            state.metric = metrics[metric];
+        }
         let order = usize::from(state.software_order);
         if let Some(i) = segmented(ui, &["Floor plan", "Software order"], order, theme) {
             state.software_order = i == 1;
@@ -168,19 +163,14 @@ fn tools(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State) {
         }
         if memory.target.ipus > 1 {
             let name = |zoom: Option<usize>| zoom.map_or_else(|| "All IPUs".to_owned(), |ipu| format!("IPU {ipu}"));
-            egui::ComboBox::from_id_salt("tile ipu")
-                .selected_text(text(name(state.zoom), size::SMALL, Weight::Medium, theme.text))
-                .width(84.0)
-                .height(420.0)
-                .show_ui(ui, |ui| {
-                    let all = (0..memory.target.ipus.min(MAX_IPUS) as usize).map(Some);
-                    for zoom in std::iter::once(None).chain(all) {
-                        let words = text(name(zoom), size::SMALL, Weight::Medium, theme.text);
-                        ui.selectable_value(&mut state.zoom, zoom, words);
-                    }
-                })
-                .response
-                .widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, "IPU"));
+            let zooms: Vec<Option<usize>> =
+                std::iter::once(None).chain((0..memory.target.ipus.min(MAX_IPUS) as usize).map(Some)).collect();
+            let names: Vec<String> = zooms.iter().map(|zoom| name(*zoom)).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let chosen = zooms.iter().position(|zoom| *zoom == state.zoom).unwrap_or(0);
+            if let Some(zoom) = choice(ui, "IPU", &names, chosen, 0.0, theme) {
+                state.zoom = zooms[zoom];
+            }
         }
         if !state.magnifier.is_whole() && controls::button(ui, "All tiles", "0", theme).clicked() {
             state.magnifier = Magnifier::default();

@@ -128,9 +128,7 @@ fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key) -> Ro
         let buffers: Vec<(BufferId, Bytes)> = rows.map(|item| (item.buffer, Bytes(item.size))).collect();
         let mut folded: Vec<Group> = contributors(program, analysis, &buffers)
             .into_iter()
-            .filter_map(|row| {
-                group(data, groups, if row.scope.is_empty() { row.opcode } else { row.scope }, &row.buffers)
-            })
+            .filter_map(|row| group(data, groups, row.name().to_owned(), &row.buffers))
             .collect();
         match key.sort {
             Sort::Size => folded.sort_by_key(|g| std::cmp::Reverse(g.bytes)),

@@ -203,7 +203,7 @@ fn one(
     let name = match group {
         Some(group) if group.count == 1 => group.name.clone(),
         Some(group) => format!("{} \u{d7} {}", group.name, thousands(group.count as u64)),
-        None => state.names.name(scene, buffer).to_owned(),
+        None => state.names.name(context.program_id(), scene, buffer).to_owned(),
     };
     let painter = ui.painter().with_clip_rect(
         Rect::everything_above(line.bottom())

@@ -80,7 +80,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
     let moves = if limit.is_some_and(|limit| limit as f64 > window.y.hi) { 24.0 } else { 0.0 };
     let words_of = |hole: &Hole| hole.words(&painter, theme).expand2(Vec2::new(0.0, moves));
     let mut taken: Vec<Rect> = hole.as_ref().map(words_of).into_iter().collect();
-    labels(&painter, state, &named, (scene, cursor, context.options.units), (drawn, &mut taken), &box_rect);
+    labels(
+        &painter,
+        state,
+        &named,
+        ((scene, context.program_id()), cursor, context.options.units),
+        (drawn, &mut taken),
+        &box_rect,
+    );
     axis(ui, context, data, &window);
     let flag = chart::limit(ui, theme, &window, limit, context.options.units);
     if let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) {
@@ -326,7 +333,7 @@ fn labels(
     painter: &egui::Painter,
     state: &mut State,
     named: &[u32],
-    (scene, cursor, units): (Scene<'_>, f32, UnitSystem),
+    ((scene, of), cursor, units): ((Scene<'_>, (u64, usize)), f32, UnitSystem),
     (Drawn { data, groups, layout }, taken): (Drawn<'_>, &mut Vec<Rect>),
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
@@ -351,7 +358,7 @@ fn labels(
         if shown.width() < LABEL.x || shown.height() < LABEL.y {
             continue;
         }
-        let name = state.labels.name(scene, item.buffer);
+        let name = state.labels.name(of, scene, item.buffer);
         let slot = groups.slot_of(item.buffer);
         let bytes = units.short(Bytes(item.size));
         let y = shown.center().y.round();

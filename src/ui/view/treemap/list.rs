@@ -121,13 +121,13 @@ pub fn show(
     let live = scene.analysis.live.as_ref();
     let (points, step) = (scene.map().points, context.step());
     let place = ui.available_rect_before_wrap();
-    let names = &state.names;
+    let (names, of) = (&state.names, context.program_id());
     let answer = table.show(
         &mut ui,
         &mut state.table,
         |row| {
             let buffer = buffers[row];
-            format!("{} {}", names.borrow_mut().name(scene, buffer), units.short(size_of(buffer)))
+            format!("{} {}", names.borrow_mut().name(of, scene, buffer), units.short(size_of(buffer)))
         },
         |row, column| {
             let buffer = buffers[row];
@@ -136,9 +136,9 @@ pub fn show(
             let is_lit = !context.is_finding() || context.matches(buffer);
             let point = |point: Option<u32>| point.map_or_else(|| "\u{2013}".to_owned(), |p| p.to_string());
             match column {
-                0 if !is_lit => Cell::text(names.borrow_mut().name(scene, buffer)).quiet(),
+                0 if !is_lit => Cell::text(names.borrow_mut().name(of, scene, buffer)).quiet(),
                 2 if !is_lit => Cell::text(UnitSystem::in_unit(bytes, unit)).quiet(),
-                0 => Cell::text(names.borrow_mut().name(scene, buffer)).swatch(slot),
+                0 => Cell::text(names.borrow_mut().name(of, scene, buffer)).swatch(slot),
                 1 => {
                     let shape = scene.program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node));
                     Cell::mono(shape.unwrap_or_default()).quiet()

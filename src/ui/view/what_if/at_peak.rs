@@ -2,6 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
+use crate::model::thousands;
 use crate::ui::part::ViewContext;
 use crate::ui::part::colors::slot_of_class;
 use crate::ui::widget::controls::{paint_cut, paint_swatch};
@@ -22,6 +23,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, result: &WhatIfResult) {
     let units = context.options.units;
     let font = Weight::Regular.at(size::SMALL);
     for row in result.at_peak.iter().take(ROWS) {
+        let Some(&largest) = row.buffers.first() else { continue };
         let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 20.0), Sense::click());
         if response.hovered() || response.has_focus() {
             ui.painter().rect_filled(rect, 0.0, theme.hover);
@@ -31,16 +33,19 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, result: &WhatIfResult) {
         let bytes = units.short(row.bytes);
         let right = Align2::RIGHT_CENTER;
         let drawn = ui.painter().text(rect.right_center(), right, &bytes, Weight::SemiBold.at(size::SMALL), theme.text);
-        let name = if row.count > 1 { format!("{}  \u{d7}{}", row.name, row.count) } else { row.name.clone() };
+        let name = match row.buffers.len() {
+            1 => row.name().to_owned(),
+            count => format!("{}  \u{d7}{}", row.name(), thousands(count as u64)),
+        };
         let at = Pos2::new(rect.left() + 17.0, rect.center().y);
         let room = drawn.left() - at.x - 8.0;
         paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), &name, font.clone(), theme.text, room);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("At the peak: {name} {bytes}")));
         if response.hovered() {
-            context.shared.hover(row.buffer);
+            context.shared.hover(largest);
         }
         if response.clicked() {
-            context.select(row.buffer);
+            context.select(largest);
         }
     }
     if result.at_peak.len() > ROWS {

@@ -29,7 +29,13 @@ fn head_height(rect: Rect) -> f32 {
 }
 
 /// Draws the curves into a rectangle.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaster, result: &WhatIfResult, rect: Rect) {
+pub fn show(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    raster: &mut CachedRaster,
+    (result, number): (&WhatIfResult, u64),
+    rect: Rect,
+) {
     let (theme, units) = (context.theme, context.options.units);
     heading(ui, theme, result, rect);
     let limit = result.memory.capacity;
@@ -40,13 +46,6 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         x: Reach::steps(count).whole,
         y: Fit::of(ui.ctx()).bytes(most, || most, limit),
     };
-    let key = (
-        context.shared.program,
-        std::ptr::from_ref(result) as usize,
-        result.after.peak.0,
-        result.after.allocated.0,
-        limit,
-    );
     let highest = |from: f64, to: f64| highest_step(from, to, &result.curve_after);
     let lowest = |from: f64, to: f64| lowest_step(from, to, &result.curve_after).unwrap_or(0);
     let before = |from: f64, to: f64| highest_step(from, to, &result.curve_before).map_or(0, |highest| highest.0);
@@ -71,7 +70,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         .into_iter()
         .chain(is_changed.then(|| peak(was_at, was, format!("{} before", units.short(was)), true)));
     let shown = Chart::new("Live bytes, before and after", theme, window, XAxis::Steps(unit), units)
-        .drawn(ui, raster, key, |raster, window| areas.draw(raster, window, theme))
+        .drawn(ui, raster, number, |raster, window| areas.draw(raster, window, theme))
         .limit(limit)
         .peak(peaks)
         .start(f64::from(now_at) + 0.5)

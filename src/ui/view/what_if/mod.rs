@@ -33,7 +33,7 @@ const LIST: f32 = 384.0;
 const NARROW: f32 = 900.0;
 
 /// Least height of a chart with its title, in points.
-const CHART: f32 = 170.0;
+const CHART: f32 = 140.0;
 
 /// Width of the readouts beside the headline, in points.
 const READOUTS: f32 = 250.0;
@@ -73,6 +73,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     vline(ui, list.right(), whole.top(), whole.bottom(), theme.line);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(list).id_salt("changes"));
     child.set_clip_rect(list.intersect(ui.clip_rect()));
+    let (result, number) = result.unzip();
     changes::show(&mut child, context, &mut state.list, advice.as_deref(), result.as_deref());
     let inner = right.shrink2(Vec2::new(space::MARGIN, 16.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(inner).id_salt("outcome"));
@@ -81,7 +82,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let results = advice.as_deref().and_then(|advice| changes_results(advice, &context.shared.changes.on));
         // The charts keep a height in which they can be read: below it the page scrolls.
         egui::ScrollArea::vertical().id_salt("outcome").auto_shrink([false, false]).show(&mut child, |ui| {
-            outcome(ui, context, &mut state, result, results, inner);
+            outcome(ui, context, &mut state, (result, number.unwrap_or(0)), results, inner);
         });
     }
     context.locals.put(state);
@@ -91,7 +92,7 @@ fn outcome(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     state: &mut State,
-    result: &WhatIfResult,
+    (result, number): (&WhatIfResult, u64),
     results: Option<ChangesResults>,
     page: Rect,
 ) {
@@ -103,8 +104,8 @@ fn outcome(
     let half = ((rest.height() - 12.0) * 0.46).max(CHART);
     let upper = Rect::from_min_size(rest.min, Vec2::new(rest.width(), half));
     let lower = Rect::from_min_max(Pos2::new(rest.left(), upper.bottom() + 12.0), rest.max);
-    curve::show(ui, context, &mut state.curve, result, upper);
-    packed::show(ui, context, (&mut state.packed, &mut state.names), result, lower);
+    curve::show(ui, context, &mut state.curve, (result, number), upper);
+    packed::show(ui, context, (&mut state.packed, &mut state.names), (result, number), lower);
 }
 
 /// What the changes that are on do to the results: the least safe of the findings and plans that have them; `None` if one
@@ -172,8 +173,9 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
     if differs != 0 {
         let _ = write!(
             sentence,
-            " Our packing of the unchanged program differs from the compiler's by {}.",
-            units.signed(differs)
+            " Our packing of the unchanged program takes {} {} than the compiler's.",
+            units.short(Bytes(u64::try_from(differs.unsigned_abs()).unwrap_or(u64::MAX))),
+            if differs > 0 { "more" } else { "less" }
         );
     }
     let words = match results.filter(|_| on > 0 && result.after.undecided.is_none()) {

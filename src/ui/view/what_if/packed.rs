@@ -62,7 +62,7 @@ pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     (raster, names): (&mut CachedRaster, &mut BufferNames),
-    result: &WhatIfResult,
+    (result, number): (&WhatIfResult, u64),
     rect: Rect,
 ) {
     let theme = context.theme;
@@ -95,13 +95,7 @@ pub fn show(
         y: Fit::All.bytes(needs, || needs, limit),
     };
     let layout = FrameLayout { window, base: result.after.base.0 };
-    let key = (
-        context.shared.program,
-        std::ptr::from_ref(result) as usize,
-        result.after.expected().0,
-        result.after.placement.heap,
-        (theme.dark, limit),
-    );
+    let key = (number, theme.dark);
     let spare = limit.filter(|&limit| limit > needs).map(|limit| Spare { from: needs, to: limit });
     let shown = Chart::new("Memory map with the changes", theme, window, XAxis::Steps(result.axis.unit.unit()), units)
         .drawn(ui, raster, key, |raster, window| draw(raster, theme, result, window))
@@ -178,7 +172,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, names: &mut BufferNames, result: &
         shown += 1;
         let family = result.after.sizes.family[block] as usize;
         let Some(buffer) = buffer_of(result, block) else { continue };
-        let name = names.name(scene, buffer);
+        let name = names.name(context.program_id(), scene, buffer);
         let at = Pos2::new(piece.rect.left().max(layout.window.rect.left()) + 6.0, piece.rect.center().y);
         let color = slot_of_class(result.class_of(family)).text();
         let width = piece.rect.width() - 12.0;

@@ -8,6 +8,8 @@ use crate::ui::widget::theme::{Slot, Theme, size};
 
 /// Space on either side of a cell's text, in points.
 pub(super) const PAD: f32 = 8.0;
+/// Width of a swatch with the space after it, in points.
+const SWATCH: f32 = 18.0;
 /// Minimum width in points of a cell with a bar.
 const MIN_WIDTH_WITH_BAR: f32 = 112.0;
 
@@ -128,6 +130,15 @@ impl Cell {
         self
     }
 
+    const fn weight(&self) -> Weight {
+        match (self.mono, self.strong) {
+            (true, false) => Weight::Mono,
+            (true, true) => Weight::MonoMedium,
+            (false, true) => Weight::SemiBold,
+            (false, false) => Weight::Regular,
+        }
+    }
+
     /// Adds a bar of length `share`, 0 to 1.
     #[must_use]
     pub fn bar(mut self, share: f32, slot: Slot) -> Self {
@@ -176,24 +187,28 @@ fn paint_difference(painter: &egui::Painter, theme: &Theme, area: Rect, share: f
     painter.vline(zero, y - 7.0..=y + 7.0, Stroke::new(1.0, theme.line2));
 }
 
+/// Width in points that a cell needs to show everything; that of its column, if it is a drawing.
+pub(super) fn need(cell: &Cell, column: &Column, wide: &dyn Fn(&str, Weight) -> f32) -> f32 {
+    if cell.span.is_some() || cell.bar.is_some() || cell.difference.is_some() {
+        return column.width;
+    }
+    let swatch = if cell.swatch.is_some() { SWATCH } else { 0.0 };
+    wide(&cell.text, cell.weight()) + swatch + 2.0 * PAD
+}
+
 /// Paints a cell.
 pub(super) fn paint(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Column, cell: &Cell) {
     if let Some(span) = cell.span {
         return paint_span(painter, theme, area, span);
     }
     let color = if cell.quiet { theme.text3 } else { theme.text };
-    let weight = match (cell.mono, cell.strong) {
-        (true, false) => Weight::Mono,
-        (true, true) => Weight::MonoMedium,
-        (false, true) => Weight::SemiBold,
-        (false, false) => Weight::Regular,
-    };
+    let weight = cell.weight();
     let y = area.center().y;
     let mut left = area.left() + PAD;
     if let Some(slot) = cell.swatch {
         let rect = Rect::from_center_size(Pos2::new(left + 5.0, y), Vec2::splat(10.0));
         paint_swatch(painter, rect, slot, theme);
-        left += 18.0;
+        left += SWATCH;
     }
     let mut right = area.right() - PAD;
     // A long number has the room of its bar.

@@ -1,6 +1,7 @@
 //! A table that lays out only its visible rows.
 
 mod cell;
+mod widths;
 
 pub use cell::{Cell, CellSpan, Column};
 
@@ -24,6 +25,8 @@ pub struct TableState {
     at: Option<usize>,
     /// The selected row in the previous frame.
     previous: Option<usize>,
+    /// What the columns need for their contents.
+    needs: widths::Needs,
 }
 
 /// Result of showing a table.
@@ -65,10 +68,6 @@ pub struct Table<'a> {
 
 const HEAD: f32 = 26.0;
 const BAR: f32 = 10.0;
-/// Width in points to which a column of numbers, and one of text, gives way where there is too little room.
-const LEAST_NUMBER: f32 = 92.0;
-const LEAST_TEXT: f32 = 52.0;
-
 /// Rows that fit, with fractions.
 fn visible_rows(body: Rect) -> f64 {
     f64::from((body.height() / space::ROW).max(1.0))
@@ -96,7 +95,8 @@ impl<'a> Table<'a> {
         let visible = visible_rows(body);
         let scrolls = self.rows as f64 > visible.floor();
         let inner_width = outer.width() - if scrolls { BAR + 4.0 } else { 0.0 };
-        let edges = self.edges(outer.left(), inner_width);
+        state.needs.measure(ui, self, &label, &mut cell);
+        let edges = widths::edges(self.columns, state.needs.of_columns(), outer.left(), inner_width);
         let mut response = TableResponse::default();
         self.head(ui, &theme, outer, &edges, &mut response);
         let field = ui.interact(body, ui.scope_id().with((self.name, "rows")), Sense::FOCUSABLE);
@@ -152,28 +152,6 @@ impl<'a> Table<'a> {
             hairline(ui, rect.intersect(body), theme.line.gamma_multiply(0.6));
         }
         response
-    }
-
-    fn edges(&self, left: f32, width: f32) -> Vec<(f32, f32)> {
-        let fixed: f32 = self.columns.iter().map(|c| c.width).sum();
-        let grow: f32 = self.columns.iter().map(|c| c.grow).sum();
-        let free = (width - fixed).max(0.0);
-        // Where there is too little room, text gives way before numbers: a number that is cut reads as another one.
-        let least = |column: &Column| column.width.min(if column.right { LEAST_NUMBER } else { LEAST_TEXT });
-        let least_of_all: f32 = self.columns.iter().map(least).sum();
-        let given = ((width - least_of_all) / (fixed - least_of_all).max(1.0)).clamp(0.0, 1.0);
-        let shrink = (width / least_of_all.max(1.0)).min(1.0);
-        let mut x = left;
-        self.columns
-            .iter()
-            .map(|column| {
-                let extra = if grow > 0.0 { free * column.grow / grow } else { 0.0 };
-                let own = least(column) * shrink + (column.width - least(column)) * given;
-                let edge = (x, x + own + extra);
-                x = edge.1;
-                edge
-            })
-            .collect()
     }
 
     fn head(&self, ui: &Ui, theme: &Theme, outer: Rect, edges: &[(f32, f32)], response: &mut TableResponse) {

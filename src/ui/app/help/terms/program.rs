@@ -287,7 +287,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "Saves at peak",
-        &["saves", "Change"],
+        &["saves"],
         "By how much the peak falls if this change alone is made, after packing the heap anew.",
     ),
     term(

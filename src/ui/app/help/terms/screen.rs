@@ -10,6 +10,11 @@ pub const TERMS: &[Term] = &[
         "How a runtime hands out memory while a program runs, as a trace or a dump of it has recorded it. What was there before the trace began is known by its size only.",
     ),
     term(
+        "Compare",
+        &["Before", "After", "Change", "Difference", "Differences", "Side by side", "Swap"],
+        "Two files held against each other. What differs is matched by scope, shape and class, whatever numbers the compiler gave; differences are after less before, and those of all rows add up to that of the whole.",
+    ),
+    term(
         "Critical",
         &["warning", "hint"],
         "How much a finding matters: critical where the program does not fit because of it, a warning where it costs much memory, a hint where it may be worth a try.",
@@ -26,7 +31,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "Icicle",
-        &["Treemap", "by scope"],
+        &["Treemap"],
         "What is live at a step as areas in proportion to bytes, grouped by scope or class; an icicle shows the groups in rows.",
     ),
     term(
@@ -57,6 +62,11 @@ pub const TERMS: &[Term] = &[
         "Everything that is known of what is open as text: the same numbers as in the views, and as the command prints them.",
     ),
     term("Runtime", &["Time"], "What really happened while a program ran, as opposed to what its compiler planned."),
-    term("Session", &["Compare"], "What is open and where one looks. It can be saved as a file and handed on."),
+    term("Session", &[], "What is open and where one looks. It can be saved as a file and handed on."),
     term("Timeline", &["Overview", "the highest"], "Bytes in use over the program's steps, with the peak marked."),
+    term(
+        "Waterfall",
+        &["By class", "By scope", "By stack"],
+        "From the bytes before to those after in steps: each starts where the last one ended, and the last ends at the bytes after, to the byte.",
+    ),
 ];
