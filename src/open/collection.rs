@@ -9,7 +9,8 @@ use rayon::prelude::*;
 
 use super::file::{join_poplar_files, open_input, open_with};
 use super::modules::{
-    Told, device_of, dump_entry, glance_member, glance_trace, is_about_another_module, mentions_module, told_by_text,
+    Told, device_of, dump_entry, glance_member, glance_trace, is_about_another_module, join_attempts, mentions_module,
+    told_by_text,
 };
 use crate::decode::{Context, DECODERS, DecodeError, Family, Reporter, poplar, torch_snapshot, xspace};
 use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, Shortage, SourceInfo, counted};
@@ -111,6 +112,7 @@ impl Collection {
                 unnamed.push(member);
             }
         }
+        join_attempts(&mut dumps);
         unnamed.retain(|member| !put_to_module(&mut dumps, member));
         let mut claimed = HashSet::new();
         let module_count: BTreeMap<String, usize> = dumps.keys().fold(BTreeMap::new(), |mut counts, (folder, _)| {

@@ -1,5 +1,6 @@
 //! Groups dump files by module and reads totals, devices and module names without decoding programs.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::collection::{Content, Entry};
@@ -174,6 +175,37 @@ fn rank(name: &DumpName) -> u32 {
         8
     } else {
         u32::MAX
+    }
+}
+
+/// Dump files by folder and module.
+pub type Dumps = BTreeMap<(String, String), Vec<(DumpName, Member)>>;
+
+/// Joins what belongs to one compile of the TPU's compiler: when memory runs out it tries again, and numbers the last
+/// attempt, which has the buffer assignment, higher than the files that it wrote at the beginning.
+pub fn join_attempts(dumps: &mut Dumps) {
+    let has = |files: &[(DumpName, Member)], of: fn(&DumpName) -> bool| files.iter().any(|(name, _)| of(name));
+    let begins = |name: &DumpName| name.stage.starts_with("before_optimizations");
+    let mut starts: BTreeMap<(String, String), (String, String)> = BTreeMap::new();
+    let mut joined: Vec<((String, String), (String, String))> = Vec::new();
+    // Modules are in the order of their numbers.
+    for (key, files) in &*dumps {
+        let (folder, stem) = key;
+        let name = stem.split_once('.').map_or("", |(_, name)| name).to_owned();
+        match (has(files, begins), has(files, DumpName::has_assignment)) {
+            (true, false) => {
+                starts.insert((folder.clone(), name), key.clone());
+            }
+            (false, true) => joined.extend(starts.remove(&(folder.clone(), name)).map(|start| (start, key.clone()))),
+            (true, true) => {
+                starts.remove(&(folder.clone(), name));
+            }
+            (false, false) => {}
+        }
+    }
+    for (start, end) in joined {
+        let files = dumps.remove(&start).unwrap_or_default();
+        dumps.entry(end).or_default().extend(files);
     }
 }
 

@@ -171,3 +171,17 @@ fn every_format_names_what_differs_the_most() {
     assert!(text.contains("reserved, by kind") && text.contains("reserved, by stack"), "{text}");
     assert!(text.contains("free, kept for reuse") && text.contains("when the request failed"), "{text}");
 }
+
+#[test]
+fn genuine_dumps_of_an_allocator_are_compared_by_size() {
+    let folder = common::samples().join("tf_bfc");
+    let [before, after] =
+        [2048, 4096].map(|batch| read(&folder.join(format!("bfc_cpu_allocator.batch_{batch}.memdump"))));
+    let found = compared(&before, &after);
+    let [found] = &found[..] else { panic!("{found:?}") };
+    adds_up("tf_bfc", found);
+    assert_eq!((found.total.before, found.total.difference), (Some(200 << 20), Some(0)));
+    let rows: Vec<(&str, &str)> = found.holders.iter().map(|row| (row.change, row.name.as_str())).collect();
+    assert!(rows.contains(&("gone", "chunks of 8.00 MiB")), "{rows:?}");
+    assert!(rows.contains(&("appeared", "chunks of 16.0 MiB")), "{rows:?}");
+}

@@ -323,3 +323,22 @@ fn programs_of_the_host_live_in_ram() {
     let profile = open_as("three.xplane.pb", xla_made::trace_of_modules(&[("jit_a", 1, &dump)]));
     assert_eq!((profile.device.kind, profile.device.evidence), (None, None));
 }
+
+#[test]
+fn the_last_attempt_of_a_compile_is_joined_to_its_beginning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sample = common::samples().join("v5e_mlp_f32");
+    let files: Vec<_> = std::fs::read_dir(&sample).expect("the sample").flatten().map(|entry| entry.path()).collect();
+    let of = |end: &str| files.iter().find(|path| path.to_string_lossy().ends_with(end)).expect("a file of the sample");
+    let copy = |path: &std::path::Path, name: &str| std::fs::copy(path, folder.path().join(name)).expect("a copy");
+    copy(of("after_optimizations.hlo.pb"), "module_0003.jit_f.cl_933746096.after_optimizations.hlo.pb");
+    copy(of("after_optimizations.hlo.pb"), "module_0000.jit_f.cl_933746096.before_optimizations.hlo.pb");
+    copy(of("target_arguments.txt"), "module_0000.jit_f.cl_933746096.target_arguments.txt");
+    let message = "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for \
+                   HLO temporaries (400.00G) exceeds available HBM (15.75G).\n";
+    std::fs::write(folder.path().join("output.err.txt"), message).expect("written");
+    let list = open::Collection::open(folder.path(), &Progress::default()).expect("a folder");
+    let names: Vec<&str> = list.entries.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["jit_f"], "the message and both numbers are one program");
+    assert!(list.entries[0].device().name.is_some(), "of the beginning: {:?}", list.entries[0].device());
+}

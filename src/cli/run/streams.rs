@@ -190,6 +190,7 @@ pub mod terminal {
     use std::os::fd::OwnedFd;
     use std::os::unix::ffi::OsStrExt as _;
 
+    use rustix::io::{FdFlags, fcntl_setfd};
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use rustix::termios::{OptionalActions, OutputModes, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
@@ -204,7 +205,9 @@ pub mod terminal {
         /// # Errors
         /// If the system has none left.
         pub fn open() -> io::Result<(Self, File, File)> {
-            let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+            let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+            // Not every system takes this among the flags above.
+            fcntl_setfd(&outer, FdFlags::CLOEXEC)?;
             grantpt(&outer)?;
             unlockpt(&outer)?;
             let name = ptsname(&outer, Vec::new())?;

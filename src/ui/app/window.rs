@@ -31,7 +31,7 @@ pub fn run(
     if cfg!(target_os = "linux") && !has("DISPLAY") && !has("WAYLAND_DISPLAY") {
         return Err(WindowError::NoDisplay);
     }
-    let mut native = eframe::NativeOptions {
+    let native = eframe::NativeOptions {
         viewport: egui::ViewportBuilder::default()
             .with_title("Highwater")
             .with_app_id("highwater")
@@ -40,14 +40,8 @@ pub fn run(
             .with_drag_and_drop(true),
         ..eframe::NativeOptions::default()
     };
-    // Files can only be dropped on X11 windows, so Wayland is used only without X.
     #[cfg(target_os = "linux")]
-    if has("DISPLAY") {
-        native.event_loop_builder = Some(Box::new(|builder| {
-            use winit::platform::x11::EventLoopBuilderExtX11 as _;
-            builder.with_x11();
-        }));
-    }
+    let native = if has("DISPLAY") { on_x11(native) } else { native };
     // A missing library makes winit panic; that must not look like a crash of Highwater.
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
@@ -99,4 +93,16 @@ pub fn run(
 
 fn has(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+/// Files can only be dropped on X11 windows, so Wayland is used only without X.
+#[cfg(target_os = "linux")]
+fn on_x11(native: eframe::NativeOptions) -> eframe::NativeOptions {
+    use winit::platform::x11::EventLoopBuilderExtX11 as _;
+    eframe::NativeOptions {
+        event_loop_builder: Some(Box::new(|builder| {
+            builder.with_x11();
+        })),
+        ..native
+    }
 }

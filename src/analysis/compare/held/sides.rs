@@ -15,6 +15,9 @@ use crate::model::{
     AllocatorTrace, Bin, CachingSnapshot, Failure, HeapMap, LiveSet, Profile, SourceLine, StackId, UnitSystem,
 };
 
+/// How the decoder names a chunk in use without an operation.
+const IN_USE: &str = "chunk in use";
+
 /// Callers named behind a holder.
 const CALLERS: usize = 3;
 
@@ -177,21 +180,26 @@ fn by_op(kind: String, name: String, shape: String, blocks: Vec<(u64, u64)>) -> 
 
 /// A BFC allocator when it was dumped. The bytes of a chunk are those that it takes.
 fn of_heap(set: &LiveSet, heap: &HeapMap) -> Held {
-    let mut ops: BTreeMap<&str, BTreeMap<u64, u64>> = BTreeMap::new();
+    let units = UnitSystem::Binary;
+    let mut ops: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
     let mut total = 0u64;
     for chunk in &heap.chunks {
         total = total.saturating_add(chunk.size.0);
         if chunk.in_use {
-            *ops.entry(set.strings.get(chunk.op)).or_default().entry(chunk.size.0).or_default() += 1;
+            // Without an operation, chunks of one size are the same.
+            let name = match set.strings.get(chunk.op) {
+                "" | IN_USE => format!("chunks of {}", units.short(chunk.size)),
+                op => op.to_owned(),
+            };
+            *ops.entry(name).or_default().entry(chunk.size.0).or_default() += 1;
         }
     }
     if heap.chunks.is_empty() {
         return of_bins(heap);
     }
-    let named = |op: &str| if op.is_empty() { "no op name".to_owned() } else { op.to_owned() };
     let holders: Vec<Holder> = ops
         .into_iter()
-        .map(|(op, sizes)| by_op("in use".to_owned(), named(op), String::new(), sizes.into_iter().collect()))
+        .map(|(op, sizes)| by_op("in use".to_owned(), op, String::new(), sizes.into_iter().collect()))
         .collect();
     let in_use: u64 = holders.iter().map(Holder::bytes).fold(0, u64::saturating_add);
     Held {

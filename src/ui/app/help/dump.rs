@@ -20,7 +20,7 @@ impl App {
         let Some(recipe) = RECIPES.get(help.recipe) else { return };
         ui.add_space(10.0);
         let mut copied = None;
-        scrolled(ui, height - 70.0, |ui| {
+        scrolled(ui, height - 84.0, |ui| {
             for (row, step) in recipe.steps.iter().enumerate() {
                 if show_step(ui, theme, (row, step)) {
                     copied = Some(step.code);
@@ -30,7 +30,8 @@ impl App {
         });
         let source = format!("Documented at {}. Nothing is opened from here.", recipe.source);
         let source = if recipe.source.contains('/') { source } else { format!("More: {}", recipe.source) };
-        ui.add(egui::Label::new(text(source, size::SMALL, Weight::Regular, theme.text3)).wrap());
+        let words = format!("{} {source}", recipe.tried);
+        ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).wrap());
         if let Some(code) = copied {
             self.ctx.copy_text(code.to_owned());
             self.say("Copied");

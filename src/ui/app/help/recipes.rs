@@ -8,6 +8,8 @@ pub struct Recipe {
     pub steps: &'static [Step],
     /// Where it is documented.
     pub source: &'static str,
+    /// How far the steps were tried.
+    pub tried: &'static str,
 }
 
 /// One of the ways, or one step of it.
@@ -45,6 +47,7 @@ pub const RECIPES: &[Recipe] = &[
             ),
         ],
         source: "highwater run --help",
+        tried: "Tried with JAX, TensorFlow, and commands that are not Python.",
     },
     Recipe {
         name: "JAX",
@@ -69,6 +72,7 @@ pub const RECIPES: &[Recipe] = &[
             ),
         ],
         source: "docs.jax.dev/en/latest/device_memory_profiling.html",
+        tried: "Tried with JAX 0.10.2 on the processor, and for TPUs with libtpu 0.0.42.",
     },
     Recipe {
         name: "TensorFlow",
@@ -79,7 +83,8 @@ pub const RECIPES: &[Recipe] = &[
                 XLA_FLAGS,
             ),
             step(
-                "On a GPU without XLA: let the allocator write its chunks when memory runs out. Then open the file.",
+                "On a GPU without XLA: the allocator writes its chunks whenever a request fails. Then open the newest \
+                 /tmp/bfc_GPU_0_bfc.*",
                 "TF_BFC_MEMORY_DUMP=/tmp/bfc python train.py",
             ),
             step(
@@ -88,6 +93,7 @@ pub const RECIPES: &[Recipe] = &[
             ),
         ],
         source: "www.tensorflow.org/xla, www.tensorflow.org/guide/profiler",
+        tried: "Tried with TensorFlow 2.21 on the processor, whose allocator is the same one with TF_CPU_ALLOCATOR_USE_BFC=1; not on a GPU or a TPU.",
     },
     Recipe {
         name: "PyTorch/XLA",
@@ -100,6 +106,7 @@ pub const RECIPES: &[Recipe] = &[
             step("Or without setting anything.", RUN),
         ],
         source: "docs.pytorch.org/xla/release/r2.8/learn/troubleshoot.html",
+        tried: "Tried with PyTorch/XLA 2.9 on the processor (PJRT_DEVICE=CPU); not on a TPU.",
     },
     Recipe {
         name: "PyTorch CUDA",
@@ -121,6 +128,7 @@ pub const RECIPES: &[Recipe] = &[
             ),
         ],
         source: "docs.pytorch.org/docs/stable/generated/torch.cuda.memory.memory_summary.html",
+        tried: "Not tried on a GPU. PyTorch 2.9 takes the calls, and snapshots written by PyTorch 2.0 to 2.15 open.",
     },
     Recipe {
         name: "Poplar, IPU",
@@ -137,6 +145,7 @@ pub const RECIPES: &[Recipe] = &[
             ),
         ],
         source: "docs.graphcore.ai/projects/graph-analyser-userguide/en/latest/capturing-ipu-reports.html",
+        tried: "Not tried: Poplar could not be had. Written after its documentation.",
     },
     Recipe {
         name: "XProf",
@@ -152,5 +161,6 @@ pub const RECIPES: &[Recipe] = &[
             ),
         ],
         source: "docs.jax.dev/en/latest/profiling.html",
+        tried: "Tried with JAX 0.10.2 on the processor.",
     },
 ];
