@@ -26,7 +26,7 @@ fn the_card_says_what_a_shape_wastes_and_what_it_saves_at_the_peak() {
     assert!(says(&harness, "Useful 11.4 MiB, 12,000,000 B"));
     assert!(says(&harness, "Expansion \u{d7}42.7"));
     // 1,040,438,816 B at the peak, 2 x 500,000,000 B less; the two of that shape at other times change, too.
-    assert!(says(&harness, "Costs at the peak 954 MiB, and 2 buffers at other times"), "{:?}", words(&harness));
+    assert!(says(&harness, "Costs at the peak 954 MiB, 2 buffers elsewhere"), "{:?}", words(&harness));
     // 2 x 488.3 MiB become 2 x 15.3 MiB: 4 rows of 1,000,064 lanes, as the compiler lays out the argument itself.
     assert!(says(&harness, "layout {0,1:T(4,128)}: same data, peak \u{2212}946 MiB"), "{:?}", words(&harness));
 }

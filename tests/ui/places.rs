@@ -136,6 +136,10 @@ fn the_palette_goes_to_a_program_of_a_folder_and_finds_no_scattered_letters() {
     harness.run_ok();
     harness.get_by_label("Go to").type_text(&other);
     harness.run_ok();
+    // Keys of what is behind the palette do nothing while it is open.
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::W);
+    harness.run_ok();
+    assert_eq!(harness.state().files.entries.len(), 2);
     harness.key_press(Key::Enter);
     harness.run_ok();
     let files = &harness.state().files;

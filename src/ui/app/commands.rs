@@ -115,6 +115,21 @@ const fn plain(command: Command, words: &'static str) -> Entry {
 
 const COMMAND_SHIFT: Modifiers = Modifiers::COMMAND.plus(Modifiers::SHIFT);
 
+/// Whether a command is about the window itself rather than about what is in it.
+pub const fn is_of_window(command: Command) -> bool {
+    matches!(
+        command,
+        Command::Palette
+            | Command::Clear
+            | Command::Theme
+            | Command::Larger
+            | Command::Smaller
+            | Command::Normal
+            | Command::Presenter
+            | Command::Help(_)
+    )
+}
+
 /// All commands. Those with more modifiers come first: egui lets `Ctrl+Shift+O` match `Ctrl+O` as well.
 pub const COMMANDS: &[Entry] = &[
     entry(Command::CopyPicture, "Copy a picture of the view", COMMAND_SHIFT, Key::C, "Ctrl Shift C"),

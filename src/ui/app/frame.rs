@@ -104,7 +104,10 @@ impl App {
         self.take_drops(ui.ctx());
         self.note_keys();
         for command in commands::pressed(ui.ctx()) {
-            self.run(command);
+            // What is behind the palette does not change while one types in it.
+            if self.palette.is_none() || commands::is_of_window(command) {
+                self.run(command);
+            }
         }
         if let Some(open) = self.files.current_mut() {
             open.shared.begin_turn();

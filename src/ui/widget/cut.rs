@@ -197,7 +197,9 @@ fn is_path(words: &str) -> bool {
 /// Whether a text is the name of a file, a folder or an operation: its end tells it from its neighbours.
 fn is_name(words: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    words.starts_with(char::is_alphabetic) && words.contains(['_', '-', '.']) && words.chars().all(is_part)
+    // A number has no letters.
+    let begins = words.starts_with(char::is_alphanumeric) && words.contains(char::is_alphabetic);
+    begins && words.contains(['_', '-', '.']) && words.chars().all(is_part)
 }
 
 /// A name with ever less of its middle, from `most` characters on down.
@@ -374,7 +376,14 @@ mod tests {
     #[test]
     fn a_name_keeps_its_end() {
         let name = "mt_llama3_8b_v5e16_full_b2";
-        assert!(is_name(name) && !is_name("f32[4,16]") && !is_name("2 files") && !is_name("Activation"));
+        assert!(
+            is_name(name)
+                && !is_name("f32[4,16]")
+                && !is_name("2 files")
+                && is_name("08_error.txt")
+                && !is_name("15.75")
+                && !is_name("Activation")
+        );
         let forms: Vec<String> = without_middle(name, 12).collect();
         assert_eq!(forms[0], "mt_lla\u{2026}ull_b2");
         assert_eq!(forms.last().map(String::as_str), Some("mt_\u{2026}_b2"));

@@ -225,6 +225,11 @@ fn segment(ui: &mut Ui, context: &ViewContext<'_>, rect: Rect, name: &str, bytes
         let left = rect.left() + 7.0;
         for (line, weight, dy) in [(name, Weight::SemiBold, -7.5), (words.as_str(), Weight::Medium, 7.5)] {
             let place = Pos2::new(left, rect.center().y + dy);
+            let wide = ui.painter().layout_no_wrap(line.to_owned(), weight.at(size::SMALL), color).size().x;
+            // A number is shown whole or not at all.
+            if line == words && wide > rect.width() - 12.0 {
+                continue;
+            }
             paint_cut(
                 ui.painter(),
                 (place, Align2::LEFT_CENTER),

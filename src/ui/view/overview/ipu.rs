@@ -319,8 +319,15 @@ fn bars(ui: &Ui, context: &ViewContext<'_>, memory: &TileMemory, limit: u64, roo
     let words = format!("capacity {}", context.options.units.capacity(Bytes(limit)));
     let place = Pos2::new(at_limit.min(room.right() - 2.0), y);
     ui.painter().text(place, Align2::RIGHT_TOP, words, Weight::SemiBold.at(size::SMALL), theme.danger);
-    let words = "tiles by bytes; height: square root of count";
-    ui.painter().text(room.left_top(), Align2::LEFT_TOP, words, small, theme.text3);
+    // The line of the capacity goes through no words.
+    let left_of_line = at_limit - room.left() - 8.0;
+    for words in ["tiles by bytes; height: square root of count", "tiles by bytes"] {
+        let galley = ui.painter().layout_no_wrap(words.to_owned(), small.clone(), theme.text3);
+        if galley.size().x <= left_of_line {
+            ui.painter().galley(room.left_top(), galley, theme.text3);
+            break;
+        }
+    }
 }
 
 fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, findings: &[Finding]) {

@@ -57,12 +57,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let buffers = counted(temporary_count as u64, "buffer");
     let readouts = [
         Readout::new("Peak", peak, place, false),
-        Readout::new(
-            "Padding at the peak",
-            space.at_peak.padding,
-            of_peak(space.at_peak.padding),
-            caution::is_padding(space.at_peak.padding, peak),
-        ),
+        Readout {
+            short: Some(format!("{} of it", percent(space.at_peak.padding.0, peak.0))),
+            ..Readout::new(
+                "Padding at the peak",
+                space.at_peak.padding,
+                of_peak(space.at_peak.padding),
+                caution::is_padding(space.at_peak.padding, peak),
+            )
+        },
         Readout::new(
             "Fragmentation",
             space.fragmentation(),

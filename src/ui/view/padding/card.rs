@@ -122,7 +122,7 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
     let more = group.everywhere.len().saturating_sub(group.buffers.len());
     let without = match more {
         0 => "of this padding".to_owned(),
-        n => format!("and {} at other times", counted(n as u64, "buffer")),
+        n => format!("{} elsewhere", counted(n as u64, "buffer")),
     };
     let cells = [
         ("Each takes", units.split(group.each), group.each.exact()),

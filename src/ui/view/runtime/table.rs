@@ -61,7 +61,7 @@ pub fn show(
                     Cell::mono(format!("{}{}", kind.unwrap_or_default(), line.allocation.shape)).quiet()
                 }
                 3 if known => Cell::text(line.allocation.region.clone()).quiet(),
-                4 if line.allocation.count == 1 => Cell::text("1").quiet(),
+                4 if line.allocation.count == 1 => Cell::text("\u{d7}1").quiet(),
                 4 => Cell::text(format!("\u{d7}{}", thousands(line.allocation.count.unsigned_abs()))),
                 5 => Cell::text(UnitSystem::in_unit(total(row), unit.0)).strong(),
                 6 if known => {
