@@ -1,16 +1,17 @@
 //! Rule `activations`: values of the forward pass that are kept for the backward pass.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
-use crate::analysis::class::Class;
+use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::is_einsum;
 use crate::analysis::what_if::batch::DataArgument;
-use crate::analysis::what_if::saved_for_backward::SavedForBackward;
-use crate::analysis::what_if::{Depth, Edit, Role, SCAN};
+use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack};
+use crate::analysis::what_if::{Depth, Edit, SCAN};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -18,6 +19,9 @@ pub const NAME: &str = "activations";
 
 /// Least share of allocated bytes at which activations count as a cause.
 const SHARE: f64 = 0.30;
+
+/// Most different stacks listed.
+const MOST_STACKS: usize = 4;
 
 /// Least share of allocated bytes that activations not covered by another rule must have.
 const OWN_SHARE: f64 = 0.10;
@@ -43,8 +47,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.finding(NAME);
     let saved_by_scans: u64 = held.iter().filter(|t| kept.is_stack_of_layers(t.family)).map(|t| t.size).total();
+    let saved_by_loops: u64 = held.iter().copied().filter(is_stack).map(|t| t.size).total();
     let is_open = if saved_by_scans.saturating_mul(2) > bytes {
-        scans(case, &mut finding, saved_by_scans)
+        scans(case, &mut finding, saved_by_scans, &|stack| !stack.is_in_layer)
+    } else if saved_by_loops.saturating_mul(2) > bytes && steps_help_more(case, &held) {
+        scans(case, &mut finding, saved_by_loops, &|_| true)
     } else {
         layers(case, &mut finding, &held, (bytes, all.saturating_sub(bytes)))
     };
@@ -100,7 +107,7 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
             "checkpoint each block separately instead: only one block's activations are recomputed at a time"
                 .to_owned(),
         );
-        finding.advice.push(Library::of(case).remat(Some("*")));
+        finding.advice.push(Library::of(case).remat("*"));
     } else {
         finding.advice.push(
             "checkpoint smaller parts, such as attention and MLP of each block separately: less is recomputed at a time"
@@ -135,45 +142,64 @@ fn without_lead(words: &str) -> String {
     parts.map_or_else(|| words.to_owned(), |(shape, name)| format!("{shape}`{name}"))
 }
 
-/// Describes what scans over layers save; returns whether anything is left to recompute.
-fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) -> bool {
+/// Whether checkpointing the steps of loops inside layers takes fewer bytes than checkpointing the layers.
+fn steps_help_more(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
+    let saved = |scope: String| case.saved(&case.try_out(&[Edit::Remat(scope, None)]));
+    let by_layers = pattern(case, held).map_or(0, saved);
+    saved(SCAN.to_owned()) > by_layers
+}
+
+/// Describes what the scans save whose stacks are `meant`; returns whether anything is left to recompute.
+fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &dyn Fn(&Stack) -> bool) -> bool {
     let kept = &case.memory.kept;
-    let layers = kept.stacks.iter().map(|stack| stack.layers).max().unwrap_or(0);
-    let mut stacks: Vec<(u64, String)> = kept
+    let size = |stack: &Stack| case.memory.families.list[stack.family as usize].size;
+    // The scan that saves most gives the finding its name.
+    let mut by_scan: BTreeMap<(i64, &str), u64> = BTreeMap::new();
+    for stack in kept.stacks.iter().filter(|stack| meant(stack)) {
+        let sum = by_scan.entry((stack.layers, stack.steps.many())).or_default();
+        *sum = sum.saturating_add(size(stack));
+    }
+    let (count, many) = by_scan.into_iter().max_by_key(|row| row.1).map_or((0, "steps"), |row| row.0);
+    let own: Vec<&Stack> = kept
         .stacks
         .iter()
-        .map(|stack| &case.memory.families.list[stack.family as usize])
-        .map(|family| (family.size, without_lead(&case.describe(family.root))))
+        .filter(|stack| meant(stack) && (stack.layers, stack.steps.many()) == (count, many))
         .collect();
-    stacks.sort_by_key(|row| std::cmp::Reverse(row.0));
-    let listed: Vec<String> =
-        stacks.iter().take(4).map(|(size, text)| format!("{} {text}", Bytes(*size).short())).collect();
-    let more = stacks.len().saturating_sub(listed.len());
-    // A scan over time has as many steps as no weight has layers.
-    let classes = case.analysis.classes(case.program);
-    let is_of_layers = case.memory.base.iter().any(|base| {
-        matches!(base.role, Role::Argument { .. })
-            && matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer)
-            && case.node(base.buffer).is_some_and(|node| node.dimensions.first() == Some(&layers))
-    });
-    let steps = if is_of_layers { "layers" } else { "steps" };
+    let steps = own.first().map_or(Steps::Other, |stack| stack.steps);
+    let mut alike: BTreeMap<(Reverse<u64>, String), usize> = BTreeMap::new();
+    for stack in &own {
+        let described = without_lead(&case.describe(case.memory.families.list[stack.family as usize].root));
+        *alike.entry((Reverse(size(stack)), described)).or_default() += 1;
+    }
+    let listed: Vec<String> = alike
+        .iter()
+        .take(MOST_STACKS)
+        .map(|((size, text), times)| {
+            let times = if *times > 1 { format!("{times} × ") } else { String::new() };
+            format!("{times}{} {text}", Bytes(size.0).short())
+        })
+        .collect();
+    let more = alike.values().skip(MOST_STACKS).sum::<usize>();
     finding.title = format!(
-        "The scan over {layers} {steps} saves {} for the backward pass ({} of the peak)",
+        "The scan over {count} {many} saves {} for the backward pass ({} of the peak)",
         Bytes(bytes).short(),
         percent(bytes, case.memory.peak.max(1))
     );
     finding.why = format!(
-        "For each of the {layers} {steps} the forward pass keeps a slice of {}: {}{}.",
-        if stacks.len() == 1 { "one stack".to_owned() } else { format!("{} stacks", stacks.len()) },
+        "For each of the {count} {many} the forward pass keeps a slice of {}: {}{}.",
+        if own.len() == 1 { "one stack".to_owned() } else { format!("{} stacks", own.len()) },
         listed.join("; "),
         if more > 0 { format!("; and {more} more") } else { String::new() }
     );
     if kept.stacks.iter().all(|stack| stack.is_input) {
-        finding.advice.push("only the input of each layer is saved: the body is checkpointed already. Offload the inputs to the host (`jax.checkpoint_policies.save_and_offload_only_these_names`), shard them along the sequence, or checkpoint groups of layers instead of each layer".to_owned());
+        finding.advice.push(match steps {
+            Steps::Layers => "only the input of each layer is saved: the body is checkpointed already. Offload the inputs to the host (`jax.checkpoint_policies.save_and_offload_only_these_names`), shard them along the sequence, or checkpoint groups of layers instead of each layer".to_owned(),
+            _ => format!("only the input of each {} is saved: the body is checkpointed already. Checkpoint groups of them instead: a scan in a scan, with `jax.checkpoint` around the inner one", steps.one()),
+        });
         return false;
     }
     case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
-    finding.advice.push(Library::of(case).remat(None));
+    finding.advice.push(Library::of(case).remat_scan(steps));
     true
 }
 
@@ -201,7 +227,11 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
         .collect();
     finding.title = format!(
         "{} take {} of the peak: {} kept for the backward pass",
-        if told > 0 { format!("Activations other than {}", told_elsewhere(case)) } else { "Activations".to_owned() },
+        if case.is_worth(told) {
+            format!("Activations other than {}", told_elsewhere(case))
+        } else {
+            "Activations".to_owned()
+        },
         percent(bytes, case.memory.peak.max(1)),
         Bytes(bytes).short()
     );
@@ -229,13 +259,13 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
     let saved = case.saved(&case.try_out(&edits));
     if case.is_worth(saved) {
         case.fill(finding, edits);
-        if saved > bytes && told > 0 {
+        if saved > bytes && case.is_worth(told) {
             let sentence =
                 format!(" Recomputing the layers frees their {} too, which the saving includes.", told_elsewhere(case));
             finding.why.push_str(&sentence);
         }
         finding.is_guess = pattern == "*";
-        finding.advice.push(Library::of(case).remat(Some(&pattern)));
+        finding.advice.push(Library::of(case).remat(&pattern));
     } else {
         in_parts(case, finding);
     }

@@ -1,7 +1,8 @@
 //! Rule `gradients`: f32 gradients of all layers of a scan that are live at once.
 
 use super::finding::{ChangesResults, Finding};
-use super::program_context::{ProgramContext, Total, counted};
+use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use crate::analysis::flow::steps::Steps;
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -10,6 +11,9 @@ pub const NAME: &str = "gradients";
 /// Looks for stacks of gradients at the peak.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut held = case.held(&case.memory.kept.gradients);
+    let labels = case.analysis.labels(case.program);
+    let steps = |t: &AtPeak| labels.role(case.program, t.buffer).map(|part| labels.steps.of(part.at));
+    held.retain(|t| steps(t) == Some(Steps::Layers));
     held.retain(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_wide_float()));
     let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_worth(bytes) {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::program_context::ProgramContext;
+use crate::analysis::flow::steps::Steps;
 use crate::model::InstructionId;
 
 /// Most operations whose source files are checked.
@@ -68,10 +69,37 @@ impl Library {
         .map_or(Self::Jax, |row| row.0)
     }
 
-    /// How to recompute layers in the backward pass; `layers` is their name pattern, or `None` for a scan.
+    /// How to recompute each step of a scan in the backward pass.
     #[must_use]
-    pub fn remat(self, layers: Option<&str>) -> String {
+    pub fn remat_scan(self, steps: Steps) -> String {
+        let general = format!(
+            "`jax.checkpoint` on the scan's body (`jax.lax.scan(jax.checkpoint(body), …)`): only the input of each {} is kept",
+            steps.one()
+        );
+        // What libraries offer is for layers.
         let own = match self {
+            _ if steps != Steps::Layers => "",
+            Self::Equinox => "Equinox: `eqx.filter_checkpoint` on the scan's body",
+            Self::Haiku => "Haiku: `hk.remat` on the function that `hk.scan` or `hk.layer_stack` runs",
+            Self::Linen => "Flax: `nn.remat_scan`, or `nn.remat` on the module inside `nn.scan`",
+            _ => self.own_remat(),
+        };
+        if own.is_empty() { general } else { format!("{own}; in plain JAX {general}") }
+    }
+
+    /// How to recompute layers in the backward pass; `layers` is their name pattern.
+    #[must_use]
+    pub fn remat(self, layers: &str) -> String {
+        let of_each = if layers == "*" { "block".to_owned() } else { format!("`{layers}`") };
+        let general = format!(
+            "`jax.checkpoint` around each {of_each}: its inputs are kept, the rest is recomputed in the backward pass"
+        );
+        let own = self.own_remat();
+        if own.is_empty() { general } else { format!("{own}; in plain JAX {general}") }
+    }
+
+    const fn own_remat(self) -> &'static str {
+        match self {
             Self::MaxText => "MaxText: `remat_policy=full` (or a policy that saves less than the present one)",
             Self::Tunix => {
                 "Tunix: `remat_config=RematConfig.DECODER` in the model's configuration (`RematConfig.BLOCK` for attention alone)"
@@ -84,17 +112,10 @@ impl Library {
             Self::Torchax => {
                 "torchax: `jax.checkpoint` policies through `torchax.train.make_train_step(…, remat_policy=…)`, or `torch.utils.checkpoint` around each layer"
             }
-            Self::Linen if layers.is_none() => "Flax: `nn.remat_scan`, or `nn.remat` on the module inside `nn.scan`",
             Self::Linen => "Flax: `nn.remat` around each layer's module",
             Self::Nnx => "Flax: `nnx.remat` around each layer's call",
             Self::Jax => "",
-        };
-        let general = match layers {
-            None => "`jax.checkpoint` on the scan's body (`jax.lax.scan(jax.checkpoint(body), …)`): only the input of each layer is kept".to_owned(),
-            Some("*") => "`jax.checkpoint` around each block: its inputs are kept, the rest is recomputed in the backward pass".to_owned(),
-            Some(layers) => format!("`jax.checkpoint` around each `{layers}`: its inputs are kept, the rest is recomputed in the backward pass"),
-        };
-        if own.is_empty() { general } else { format!("{own}; in plain JAX {general}") }
+        }
     }
 
     /// How to donate arguments.

@@ -6,6 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::ProgramContext;
 use super::search::{Rank, Search, subsets};
+use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, Prediction, SCAN, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
@@ -270,7 +271,7 @@ impl Plan {
                 let prediction = case.try_out(&self.edits[..count]);
                 let edit = self.edits[count - 1].clone();
                 Step {
-                    words: words(&edit, library),
+                    words: words(&edit, library, case.steps_of_scans()),
                     edit,
                     allocated: prediction.expected(),
                     over: Bytes(prediction.expected().0.saturating_sub(capacity)),
@@ -282,11 +283,12 @@ impl Plan {
 }
 
 /// Describes a change with the API of the library that made the program.
-fn words(edit: &Edit, library: Library) -> String {
+fn words(edit: &Edit, library: Library, steps: Steps) -> String {
     match edit {
-        Edit::Remat(scope, _) if scope == SCAN => library.remat(None),
-        Edit::Remat(scope, None) => library.remat(Some(scope)),
-        Edit::Remat(scope, Some(layers)) => format!("{} (the first {layers} are enough)", library.remat(Some(scope))),
+        Edit::Remat(scope, _) if scope == SCAN => library.remat_scan(steps),
+        Edit::Remat(scope, None) => library.remat(scope),
+        Edit::Remat(scope, Some(1)) => format!("{} (the first is enough)", library.remat(scope)),
+        Edit::Remat(scope, Some(layers)) => format!("{} (the first {layers} are enough)", library.remat(scope)),
         Edit::Micro(parts) => format!(
             "{parts} micro-batches: run the step on one part of the batch at a time (`jax.lax.scan` over the parts, or `optax.MultiSteps`) and sum the gradients"
         ),

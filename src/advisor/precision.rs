@@ -3,6 +3,7 @@
 use super::finding::{ChangesResults, Finding, Severity};
 use super::program_context::{ProgramContext, Total};
 use crate::analysis::class::Class;
+use crate::analysis::flow::may_have_weights;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::{Arguments, Edit};
 use crate::model::{Bytes, ElementType, capitalised, percent};
@@ -70,7 +71,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let weights = case.memory.base.iter().filter(|base| classes.of(base.buffer) == Class::Weight);
     let weights: u64 = weights.map(|base| base.size).total();
     let has_backward = case.memory.kept.passes.contains(&Pass::Backward);
-    if !has_backward && !case.is_worth(weights) {
+    if (!has_backward && !case.is_worth(weights)) || !may_have_weights(case.program) {
         return;
     }
     let temporaries: u64 = case.peak.iter().filter(|t| is_wide(t.buffer)).map(|t| t.size).total();
@@ -103,13 +104,17 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         capitalised(&percent(temporaries.saturating_add(kept), case.at_peak())),
         Bytes(saved).short()
     );
-    finding.why = format!(
-        "{} of temporaries and {} of arguments and results are f32. Everything in bfloat16 would take {} less, temporaries alone at most {} less.",
-        Bytes(temporaries).short(),
-        Bytes(kept).short(),
-        Bytes(all).short(),
-        Bytes(some).short()
-    );
+    finding.why = if kept == 0 {
+        format!("{} of temporaries are f32, but no arguments and no results.", Bytes(temporaries).short())
+    } else {
+        format!(
+            "{} of temporaries and {} of arguments and results are f32. Everything in bfloat16 would take {} less, temporaries alone at most {} less.",
+            Bytes(temporaries).short(),
+            Bytes(kept).short(),
+            Bytes(all).short(),
+            Bytes(some).short()
+        )
+    };
     let cast =
         "cast weights and inputs where they are used (`x.astype(jnp.bfloat16)`, `dtype=jnp.bfloat16` of the layers)";
     let kept_wide = format!("compute in bfloat16 and keep the parameters in f32: {cast}");

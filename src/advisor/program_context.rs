@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::effect::Effect;
 use super::finding::{Finding, Severity};
+use crate::analysis::flow::steps::Steps;
 use crate::analysis::packing::{FALLBACK_SHARE, Family};
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::analysis::what_if::{Depth, Edit, Memory, Prediction, Role, TryVerdict};
@@ -238,6 +239,14 @@ impl<'a> ProgramContext<'a> {
     /// Fills a finding with bytes at the peak that no change of this program's own takes away for sure.
     pub fn stake(&self, finding: &mut Finding, bytes: u64) {
         finding.at_stake_bytes = Some(Bytes(bytes));
+    }
+
+    /// What the steps are of the scans that save most for the backward pass.
+    #[must_use]
+    pub fn steps_of_scans(&self) -> Steps {
+        let stacks = self.memory.kept.stacks.iter();
+        let size = |row: u32| self.memory.families.list.get(row as usize).map_or(0, |family| family.size);
+        stacks.max_by_key(|stack| size(stack.family)).map_or(Steps::Other, |stack| stack.steps)
     }
 
     /// Framework op name of a temporary.

@@ -21,6 +21,9 @@ const MOST: usize = 3;
 /// A cause explains the peak from this part of the temporaries' bytes.
 const EXPLAINS: u64 = 4;
 
+/// Least share of allocated bytes saved by a change whose finding comes before one of temporaries in general.
+const CHANGES: f64 = 0.10;
+
 /// Families that hold what a loop passes from step to step (ascending).
 fn loop_state(case: &ProgramContext<'_>) -> Vec<u32> {
     let labels = case.analysis.labels(case.program);
@@ -90,6 +93,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());
         }
     }
+    // What can be changed says more than what is there.
+    let is_cause = |f: &Finding| {
+        let saved = f.saves_bytes().map_or(0, |saved| saved.0);
+        f.program == Some(case.row) && !f.is_remedy && case.is_share(saved, CHANGES)
+    };
+    finding.is_remedy = !is_loop && findings.iter().any(is_cause);
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);

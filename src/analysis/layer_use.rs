@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::flow::label::moved_by;
+use super::flow::argument::moved_by;
 use super::flow::{Value, handed_on};
 use super::names::layer::{Layer, Layers};
 use super::names::lookup::op_name;

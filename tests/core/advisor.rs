@@ -24,11 +24,13 @@ const CAUSES: &[(&str, &[&str])] = &[
     ("v4_dlrm_oom", &["replicated"]),
     ("v5e_gpt_m_oom", &["attention_scores"]),
     ("v5e_gpt_scan_oom", &["activations", "attention_scores"]),
+    ("v5e_inverse_oom", &["activations"]),
     ("v5e_mlp_oom", &["activations"]),
     ("v5e_moe_oom", &["unsharded_activations"]),
     ("v5e_pad_129_oom", &["donation"]),
     ("v5e_pad_cloud_oom", &["padding"]),
     ("v5e_pad_points_oom", &["oversized"]),
+    ("v5e_prefill_oom", &["attention_scores"]),
     ("v6e_replicated_oom", &["replicated"]),
 ];
 
@@ -40,6 +42,9 @@ const FIRES: &[(&str, &str, u64)] = &[
     ("oversized", "v5e_pad_cloud_oom", 0),
     ("attention_scores", "v5e_gpt_m_oom", 0),
     ("logits", "v5e_gpt_m_oom", 0),
+    // The vocabulary is that of a frozen model.
+    ("logits", "v6e_lora", 0),
+    ("donation", "v4_wave", 0),
     ("padding", "v6e_dlrm_repl_d3", 0),
     ("padding", "v5e_pad_cloud_oom", 0),
     ("donation", "v5e_mlp_f32", 0),
@@ -77,6 +82,11 @@ const SILENT: &[(&str, &str)] = &[
     ("debug_callback", "v5e_mlp_f32"),
     ("offload", "v5e_gpt_s_nodonate"),
     ("batch", "v5e_mlp_f32"),
+    // Rows of a grid are no batch, and a solver is no neural network.
+    ("batch", "v5e_inverse_oom"),
+    ("precision", "v5e_inverse_oom"),
+    ("precision", "v4_wave"),
+    ("offload", "v5e_speculate"),
     ("fragmentation", "v5e_gpt_m_oom"),
     ("layout_copy", "v5e_gpt_m_oom"),
     ("scoped_vmem", "v5e_gpt_m_oom"),

@@ -1,8 +1,9 @@
 //! Classes of buffers, compared with what the programs are known to consist of.
 
 use highwater::analysis::class::{Class, Reason};
+use highwater::analysis::what_if::batch::DataArgument;
 use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, category};
-use highwater::model::{BufferId, Category, Profile, Program};
+use highwater::model::{BufferId, Category, MemorySpace, Profile, Program};
 use highwater::open;
 use highwater::source::Progress;
 
@@ -135,4 +136,53 @@ fn other_programs_are_divided_as_they_are_made() {
     let scores = 24 * 16 * 16 * 2048 * 2048;
     assert!(at_peak("v5e_gpt_scan_oom", Class::Activation) > scores * (4 + 2));
     assert_eq!(at_peak("v5e_gpt_scan_oom", Class::Gradient), 0);
+}
+
+/// What arguments are shows in what is done with them, whatever they are called.
+#[test]
+fn structure_tells_what_names_hide() {
+    let files = Files::of_project();
+    let of = |name: &str, class: Class| {
+        let (profile, analysis) = open(&files.case(name));
+        arguments(&profile.programs[0], &analysis.programs[0], class)
+    };
+    // `target` and `draft` are models; `tkv` and `dkv` keys and values: 32 layers with one head of 128 per device, 8
+    // layers with one of 64.
+    let cache = 2 * 96 * 4096 * 2 * (32 * 128 + 8 * 64);
+    assert_eq!(of("v5e_speculate", Class::Cache), cache);
+    assert_eq!(of("v5e_speculate", Class::Optimizer), 0);
+    assert!(of("v5e_speculate", Class::Input) < 1 << 16);
+    // `base` is a frozen model: 32 layers of seven matrices, two embeddings, in bf16, an eighth of each per device.
+    let layer = 4 * 4096 * 4096 + 3 * 4096 * 11008;
+    let base = 2 * (32 * layer + 2 * 128_256 * 4096) / 8;
+    let adapters = 4 * 32 * 4 * 4096 * 16;
+    let weights = of("v6e_lora", Class::Weight);
+    assert!((base + adapters..base + adapters + (1 << 20)).contains(&weights), "{weights}");
+    // A solver has no weights.
+    assert_eq!((of("v4_wave", Class::Weight), of("v4_wave", Class::Optimizer)), (0, 0));
+    // The field that is fitted is one, with its momentum.
+    let field = 1024 * 8192 * 4;
+    assert_eq!((of("v5e_inverse_oom", Class::Weight), of("v5e_inverse_oom", Class::Optimizer)), (field, field));
+}
+
+/// The steps of a loop are called what they are, and the batch is the dimension that holds samples.
+#[test]
+fn loops_are_told_by_what_their_steps_are() {
+    let files = Files::of_project();
+    for (name, words, batch) in [
+        ("v5e_inverse_oom", "saved by the scan for 256 steps", None),
+        ("v6e_lora", "saved by the scan for 32 layers: the input of each layer", Some(4)),
+        ("v6e_gpt_m_scan_fsdp", "saved by the scan for 24 layers: the input of each layer", Some(8)),
+        ("v5e_prefill_oom", "collected by the loop over 16 layers", Some(8)),
+        ("v5e_speculate", "collected by the loop over 32 layers", Some(96)),
+    ] {
+        let (profile, analysis) = open(&files.case(name));
+        let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+        let labels = own.labels(program);
+        let space = own.main_space().expect("HBM");
+        let found = space.at_peak.buffers().any(|buffer| labels.op_name(program, buffer).starts_with(words));
+        assert!(found, "{name}: nothing is {words}");
+        let scene = analysis.scene(&profile, 0, MemorySpace::HBM).expect("HBM");
+        assert_eq!(scene.memory_against(None).data.first().map(DataArgument::batch), batch, "{name}");
+    }
 }

@@ -4,10 +4,12 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Class, Reason};
+use crate::analysis::flow::may_have_weights;
 use crate::analysis::flow::results::Flow;
-use crate::analysis::names::argument::Hint;
+use crate::analysis::flow::steps::{LoopSteps, Steps};
+use crate::analysis::names::argument::{Hint, first_word, is_told_by_first_word};
 use crate::analysis::names::lookup::argument_paths;
-use crate::model::{Program, ShapeNode};
+use crate::model::{Allocation, BufferId, Opcode, Program, ShapeNode};
 
 /// Share of a container's bytes that must be of one class for the rest to follow.
 const MAJORITY: f64 = 0.8;
@@ -25,15 +27,30 @@ impl Argument<'_> {
     fn is_whole(&self) -> bool {
         self.node.is_some_and(|node| node.element_type.is_index())
     }
+
+    /// The dimensions of an array of floats with at least two of them.
+    fn matrix(&self) -> Option<&[i64]> {
+        self.node.filter(|node| is_float(node) && node.dimensions.len() >= 2).map(|node| node.dimensions.as_slice())
+    }
+}
+
+/// What is known of a program apart from its arguments' names.
+struct Evidence<'a> {
+    flow: Flow,
+    steps: &'a LoopSteps,
+    /// Whether it trains.
+    is_training: bool,
+    /// Whether op names show a backward pass.
+    shows_backward: bool,
+    may_have_weights: bool,
+    /// First words of paths that are typical of samples, but name something else here.
+    untelling: HashSet<String>,
 }
 
 /// Classes of the entry's arguments, by number. `is_training`: op names show a backward pass.
-pub fn classes(program: &Program, is_training: bool) -> HashMap<i64, (Class, Reason)> {
+pub fn classes(program: &Program, is_training: bool, steps: &LoopSteps) -> HashMap<i64, (Class, Reason)> {
     let paths = argument_paths(program);
     let flow = Flow::new(program);
-    // What is updated without a backward pass may be trained, or state such as a cache.
-    let shows_backward = is_training;
-    let is_training = is_training || flow.has_updates();
     let arguments: Vec<Argument<'_>> = program
         .allocations
         .iter()
@@ -42,19 +59,64 @@ pub fn classes(program: &Program, is_training: bool) -> HashMap<i64, (Class, Rea
             number: allocation.parameter_number,
             path: paths.get(&allocation.parameter_number).map_or("", String::as_str),
             bytes: allocation.size.0,
-            node: program.assigned_to(allocation).first().and_then(|assigned| program.buffer_node(assigned.buffer)),
+            node: held(program, allocation),
         })
         .collect();
-    let mut classes: HashMap<i64, (Class, Reason)> = arguments
-        .iter()
-        .map(|argument| (argument.number, class(argument, &flow, (is_training, shows_backward))))
-        .collect();
+    let evidence = Evidence {
+        untelling: untelling(&arguments, steps),
+        steps,
+        // What is updated without a backward pass may be trained, or state such as a cache.
+        is_training: is_training || flow.has_updates(),
+        shows_backward: is_training,
+        may_have_weights: may_have_weights(program),
+        flow,
+    };
+    let mut classes: HashMap<i64, (Class, Reason)> =
+        arguments.iter().map(|argument| (argument.number, class(argument, &evidence))).collect();
     follow_mirrors(&arguments, &mut classes);
-    follow_neighbours(&arguments, &mut classes, is_training);
+    follow_samples(&arguments, &mut classes);
+    follow_neighbours(&arguments, &mut classes, evidence.is_training);
     classes
 }
 
-fn class(argument: &Argument<'_>, flow: &Flow, (is_training, shows_backward): (bool, bool)) -> (Class, Reason) {
+/// The array that an argument is: a donated one's memory holds others too.
+fn held<'a>(program: &'a Program, allocation: &Allocation) -> Option<&'a ShapeNode> {
+    let assigned = program.assigned_to(allocation);
+    let is_argument = |buffer: BufferId| {
+        let at = program.buffers.instruction_of(buffer);
+        at.is_some_and(|at| {
+            program.instructions.opcode.get(at.index()) == Some(&Opcode::PARAMETER)
+                && program.computation_of(at) == program.entry
+        })
+    };
+    let own = assigned.iter().find(|assigned| is_argument(assigned.buffer)).or_else(|| assigned.first())?;
+    program.buffer_node(own.buffer)
+}
+
+/// Fewest matrices that show whether a container holds samples.
+const FEWEST_MATRICES: usize = 3;
+
+/// First words of paths that name no samples here, whatever they say: layers take slices of the arrays below them, or
+/// these have no leading dimension in common, as samples have.
+fn untelling(arguments: &[Argument<'_>], steps: &LoopSteps) -> HashSet<String> {
+    let mut containers: HashMap<&str, Vec<&Argument<'_>>> = HashMap::new();
+    for argument in arguments.iter().filter(|argument| argument.matrix().is_some() && is_nested(argument.path)) {
+        containers.entry(first_word(argument.path)).or_default().push(argument);
+    }
+    let are_others = |matrices: &[&Argument<'_>]| {
+        let is_taken = |argument: &&Argument<'_>| steps.of_argument(argument.number) == Some(Steps::Layers);
+        let mut leading: HashMap<i64, usize> = HashMap::new();
+        for &size in matrices.iter().filter_map(|argument| argument.matrix()?.first()) {
+            *leading.entry(size).or_default() += 1;
+        }
+        let most = leading.values().copied().max().unwrap_or(0);
+        matrices.iter().any(is_taken) || (matrices.len() >= FEWEST_MATRICES && most * 2 < matrices.len())
+    };
+    containers.into_iter().filter(|found| are_others(&found.1)).map(|found| found.0.to_owned()).collect()
+}
+
+fn class(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) {
+    let Evidence { flow, .. } = evidence;
     let Some(own) = flow.arguments.get(&argument.number).filter(|_| flow.results > 0) else {
         return by_name(argument.path, argument.is_whole());
     };
@@ -64,13 +126,18 @@ fn class(argument: &Argument<'_>, flow: &Flow, (is_training, shows_backward): (b
         Hint::Cache => (Class::Cache, Reason::CacheName),
         // An ambiguous word counts only if the argument is updated like optimizer state. Alone, `velocity` or `mu` may be
         // what is trained.
-        Hint::MaybeOptimizer if is_training && is_returned && is_nested(argument.path) => {
+        Hint::MaybeOptimizer if evidence.is_training && is_returned && is_nested(argument.path) => {
             (Class::Optimizer, Reason::OptimizerName)
         }
         Hint::Weight => (Class::Weight, Reason::WeightName),
+        Hint::Samples | Hint::State
+            if is_told_by_first_word(argument.path) && evidence.untelling.contains(first_word(argument.path)) =>
+        {
+            by_flow(argument, evidence)
+        }
         Hint::Samples => (Class::Input, Reason::DataName),
         Hint::State => (Class::Input, Reason::StateName),
-        Hint::MaybeOptimizer | Hint::Place | Hint::Nothing => by_flow(argument, flow, (is_training, shows_backward)),
+        Hint::MaybeOptimizer | Hint::Place | Hint::Nothing => by_flow(argument, evidence),
     }
 }
 
@@ -85,12 +152,19 @@ fn is_nested(path: &str) -> bool {
 }
 
 /// The class indicated by an argument's use.
-fn by_flow(argument: &Argument<'_>, flow: &Flow, (is_training, shows_backward): (bool, bool)) -> (Class, Reason) {
+fn by_flow(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) {
+    let Evidence { flow, is_training, shows_backward, .. } = evidence;
+    let (is_training, shows_backward) = (*is_training, *shows_backward);
     let own = flow.arguments.get(&argument.number).cloned().unwrap_or_default();
     let rank = argument.node.map_or(0, |node| node.dimensions.iter().filter(|&&d| d > 1).count());
     if own.own_result.is_some() {
         // Nothing that is trained has elements of integers: replay buffers, counters, states of a simulation.
-        if is_training && argument.node.is_some_and(|node| !is_float(node)) {
+        // A single one counts for what it lies beside.
+        let is_count = is_training && argument.node.is_some_and(|node| node.element_count() <= 1);
+        if is_count && argument.is_whole() {
+            return (Class::Input, Reason::StateReturned);
+        }
+        if argument.is_whole() || (is_training && argument.node.is_some_and(|node| !is_float(node))) {
             return (Class::Input, Reason::IntegersReturned);
         }
         return match (is_training, own.is_updated_in_place) {
@@ -103,7 +177,13 @@ fn by_flow(argument: &Argument<'_>, flow: &Flow, (is_training, shows_backward): 
     if argument.is_whole() || argument.node.is_some_and(|node| node.element_type.name() == "pred") {
         return (Class::Input, Reason::Integers);
     }
-    if is_training { (Class::Input, Reason::NotReturned) } else { (Class::Weight, Reason::Argument) }
+    if evidence.steps.of_argument(argument.number) == Some(Steps::Layers) {
+        return (Class::Weight, Reason::TakenByLayers);
+    }
+    if is_training {
+        return (Class::Input, Reason::NotReturned);
+    }
+    if evidence.may_have_weights { (Class::Weight, Reason::Argument) } else { (Class::Input, Reason::NoProducts) }
 }
 
 /// The class indicated by the path alone, for programs whose data flow is unknown.
@@ -144,11 +224,46 @@ fn follow_mirrors(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class,
     }
 }
 
+/// Fewest arrays of a container that tell frozen weights from data.
+const FEWEST_FROZEN: usize = 4;
+
+/// Many arrays in one container that are not returned and have no dimension of the samples, in a program whose samples
+/// are sequences of integers, are weights that are not trained.
+fn follow_samples(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class, Reason)>) {
+    let of = |argument: &Argument<'_>| classes.get(&argument.number).copied();
+    let is_sequence =
+        |argument: &&Argument<'_>| argument.is_whole() && of(argument).is_some_and(|found| found.0 == Class::Input);
+    let samples: HashSet<i64> = arguments
+        .iter()
+        .filter(is_sequence)
+        .filter_map(|argument| argument.node.filter(|node| node.dimensions.len() >= 2))
+        .flat_map(|node| node.dimensions.iter().copied().filter(|&size| size > 1))
+        .collect();
+    if samples.is_empty() {
+        return;
+    }
+    let mut containers: HashMap<&str, Vec<(i64, bool)>> = HashMap::new();
+    for argument in arguments.iter().filter(|argument| is_nested(argument.path)) {
+        let is_open = of(argument).is_some_and(|found| found.1 == Reason::NotReturned);
+        let Some(dimensions) = argument.matrix().filter(|_| is_open) else { continue };
+        let is_of_samples = dimensions.iter().any(|size| samples.contains(size));
+        containers.entry(first_word(argument.path)).or_default().push((argument.number, is_of_samples));
+    }
+    for held in containers.into_values() {
+        if held.len() >= FEWEST_FROZEN && !held.iter().any(|row| row.1) {
+            classes.extend(held.into_iter().map(|row| (row.0, (Class::Weight, Reason::NotOfSamples))));
+        }
+    }
+}
+
 /// Arguments with little evidence take the class of the others in their container: a counter `state[2][0]` that of
 /// `state[2]`, a frozen weight that of the weights next to it.
 fn follow_neighbours(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class, Reason)>, is_training: bool) {
     let weak = |reason: Reason| {
-        matches!(reason, Reason::Argument | Reason::NotReturned | Reason::StateReturned | Reason::Integers)
+        matches!(
+            reason,
+            Reason::Argument | Reason::NotReturned | Reason::StateReturned | Reason::Integers | Reason::NoProducts
+        )
     };
     // Integer arrays of several dimensions that a training step does not return are data, whatever is
     // next to them.

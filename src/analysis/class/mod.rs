@@ -106,7 +106,8 @@ impl Classes {
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis) -> Self {
         let passes = passes(program);
-        let arguments = argument::classes(program, passes.contains(&Pass::Backward));
+        let steps = &analysis.labels(program).steps;
+        let arguments = argument::classes(program, passes.contains(&Pass::Backward), steps);
         let backward = first_backward(program, analysis, &passes);
         let class_of = |row: usize| -> (Class, Reason) {
             let buffer = BufferId::from_index(row);

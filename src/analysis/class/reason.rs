@@ -50,10 +50,16 @@ pub enum Reason {
     WrittenInPlace,
     /// Its next value is a result of a program that does not train.
     StateReturned,
-    /// Its next value is a result of a program that trains, but its elements are integers.
+    /// Its next value is a result, but its elements are integers.
     IntegersReturned,
     /// No result of a program that trains is its next value.
     NotReturned,
+    /// A loop over layers takes a slice of it in each step.
+    TakenByLayers,
+    /// One of many arrays that a program which trains does not return, and that have no dimension of the samples.
+    NotOfSamples,
+    /// The program has no matrix product, convolution or lookup that a weight could be in.
+    NoProducts,
     /// Its neighbours in the tree of arguments are of this class.
     Neighbours,
     /// Weights have the same paths and shapes in another container.
@@ -90,6 +96,8 @@ impl Reason {
             | Self::Argument
             | Self::NotReturned
             | Self::StateReturned
+            | Self::NotOfSamples
+            | Self::NoProducts
             | Self::Neighbours
             | Self::SharesMemory => Certainty::Guess,
             _ => Certainty::Likely,
@@ -120,6 +128,9 @@ impl Reason {
             Self::StateReturned => "returned with new values, in a program that does not train",
             Self::IntegersReturned => "returned with new values, but integers are not trained",
             Self::NotReturned => "not returned by a program that trains",
+            Self::TakenByLayers => "each layer of a loop takes its slice of it",
+            Self::NotOfSamples => "not returned, and none of its dimensions is one of the samples",
+            Self::NoProducts => "the program has no matrix product, convolution or lookup that a weight could be in",
             Self::Neighbours => "most neighbouring arguments are of this class",
             Self::MirrorsWeights => "weights have the same tree and shapes",
             Self::CopyOfArgument => "it is a copy of an argument",

@@ -9,6 +9,7 @@ use foldhash::quality::FixedState;
 use rayon::prelude::*;
 
 use crate::analysis::class::Class;
+use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::scope;
 use crate::analysis::scene::Scene;
@@ -222,8 +223,9 @@ fn without_count(label: &str) -> Option<String> {
     ["for ", "over "].iter().find_map(|word| {
         let (head, tail) = label.split_once(word)?;
         let rest = tail.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',');
-        let counts = rest.len() < tail.len() && [" layers", " steps"].iter().any(|unit| rest.starts_with(unit));
-        counts.then(|| format!("{head}{word}{}", rest.trim_start()))
+        let unit = rest.strip_prefix(' ')?;
+        let counts = rest.len() < tail.len() && Steps::ALL.iter().any(|steps| unit.starts_with(steps.many()));
+        counts.then(|| format!("{head}{word}{unit}"))
     })
 }
 
@@ -290,6 +292,7 @@ mod tests {
         assert_eq!(without_sizes("open [2,3"), "open [2,3");
         assert_eq!(without_sizes("saved by the scan for 32 layers: mlp, [4,8]"), "saved by the scan for layers: mlp, ");
         assert_eq!(without_sizes("collected by the loop over 6 steps: kc"), "collected by the loop over steps: kc");
+        assert_eq!(without_sizes("saved by the scan for 4 ring steps: kc"), "saved by the scan for ring steps: kc");
         assert_eq!(without_sizes("jit(f)/for 3"), "jit(f)/for 3");
     }
 

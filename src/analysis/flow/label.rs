@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::loops::{Loops, Part, Role};
-use super::{Value, handed_on, node_at, opcode, operand};
+use super::steps::{LoopSteps, Steps};
+use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::{lookup, scope};
 use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
 
@@ -65,6 +66,9 @@ const PLAIN_SCOPES: &[&str] = &[
     "shard_map",
 ];
 
+/// Operations that only say where a value is or is computed again.
+const PLAIN_OPERATIONS: &[&str] = &["remat2", "sharding_constraint"];
+
 /// The short names of the arguments that instructions hold parts of, as far as they were looked for.
 #[derive(Debug, Default)]
 pub struct Arguments(HashMap<u32, Option<String>, RandomState>);
@@ -93,13 +97,17 @@ pub struct Label {
 pub struct Labels {
     /// The loops of the program.
     pub loops: Loops,
+    /// What their steps are.
+    pub steps: LoopSteps,
 }
 
 impl Labels {
     /// Analyses the program's loops.
     #[must_use]
     pub fn new(program: &Program) -> Self {
-        Self { loops: Loops::new(program) }
+        let loops = Loops::new(program);
+        let steps = LoopSteps::new(program, &loops);
+        Self { loops, steps }
     }
 
     /// The label of a buffer; `None` if its op name is good enough.
@@ -138,7 +146,8 @@ impl Labels {
             return Some(Label::plain(format!("made from {made_from}")));
         }
         let operation = scope::path(&own).last().map(|&last| last.to_owned()).unwrap_or_default();
-        let text = if operation.is_empty() || is_number_of(&operation) {
+        let says_nothing = PLAIN_SCOPES.contains(&operation.as_str()) || PLAIN_OPERATIONS.contains(&operation.as_str());
+        let text = if operation.is_empty() || is_number_of(&operation) || says_nothing {
             format!("made from {made_from}")
         } else {
             format!("{made_from}: {operation}")
@@ -246,10 +255,15 @@ impl Labels {
             .as_ref()
             .and_then(|written| self.written_name(program, part, written, known))
             .map_or(shape.clone(), |name| format!("{name}, {shape}"));
+        let steps = self.steps.of(part.at);
+        let (count, many) = (part.layers, steps.many());
         let text = match part.role {
-            Role::Saved => format!("saved by the scan for {} layers: {what}", part.layers),
-            Role::Gradients => format!("gradients of {} layers, added up by the scan: {what}", part.layers),
-            Role::Collected => format!("collected by the loop over {} steps: {what}", part.layers),
+            Role::Saved => format!("saved by the scan for {count} {many}: {what}"),
+            Role::Gradients if steps == Steps::Layers => {
+                format!("gradients of {count} {many}, added up by the scan: {what}")
+            }
+            Role::Gradients => format!("gradients of {count} {many}, collected by the scan: {what}"),
+            Role::Collected => format!("collected by the loop over {count} {many}: {what}"),
             Role::Carry | Role::Unchanged => format!("carried by the loop: {what}"),
         };
         Label { role: Some(part.role), ..Label::plain(text) }
@@ -259,7 +273,7 @@ impl Labels {
     fn written_name(&self, program: &Program, part: &Part, written: &Value, known: &mut Arguments) -> Option<String> {
         let value = super::computed(program, written.clone());
         if self.is_input(program, part) {
-            return Some("the input of each layer".to_owned());
+            return Some(format!("the input of each {}", self.steps.of(part.at).one()));
         }
         let name = program.text.op_name(value.at);
         let scopes = named_scopes(&name);
@@ -351,69 +365,15 @@ impl Labels {
         self.argument_of(program, value, false)
     }
 
+    /// The path of the entry argument that a value holds a part of, or all of.
     fn argument_of(&self, program: &Program, value: &Value, with_parts: bool) -> Option<String> {
-        let mut value = value.clone();
-        for _ in 0..super::MAX_STEPS {
-            if let Some(next) = handed_on(program, &value) {
-                value = next;
-                continue;
-            }
-            let at = value.at;
-            match opcode(program, at) {
-                Opcode::PARAMETER => {
-                    let computation = program.computation_of(at)?;
-                    if Some(computation) == program.entry {
-                        // A scalar is not part of a model: it scales or fills. Integers are no values but places.
-                        let says_nothing = program.shape_of(at).is_some_and(|shape| {
-                            shape.root().element_count() <= 1 || shape.root().element_type.is_index()
-                        });
-                        let path = program.text.op_name(at);
-                        return Some(path).filter(|path| !(path.is_empty() || with_parts && says_nothing));
-                    }
-                    let caller = self.loops.caller(computation)?;
-                    if opcode(program, caller) == Opcode::WHILE {
-                        let part = self.loops.part(caller, &value.index)?;
-                        if part.role != Role::Unchanged {
-                            return None;
-                        }
-                        value.at = operand(program, caller, 0)?;
-                    } else {
-                        let place = *program.instructions.argument.get(at.index())? as usize;
-                        value.at = operand(program, caller, place)?;
-                    }
-                }
-                Opcode::WHILE if self.loops.part(at, &value.index).is_some_and(|p| p.role == Role::Unchanged) => {
-                    value.at = operand(program, at, 0)?;
-                }
-                Opcode::FUSION => value = Value::whole(moved_by(program, at, with_parts)?),
-                Opcode::CUSTOM_CALL if with_parts && program.instructions.operands_of(at).len() == 1 => {
-                    value = Value::whole(operand(program, at, 0)?);
-                }
-                // An array that is fetched slice by slice.
-                Opcode::CUSTOM_CALL if with_parts && program.text.custom_call_target(at) == "ConcatBitcast" => {
-                    value = Value::whole(operand(program, at, 0)?);
-                }
-                Opcode::ASYNC_START | Opcode::ASYNC_DONE if with_parts => {
-                    value = Value::whole(operand(program, at, 0)?);
-                }
-                Opcode::COLLECTIVE_PERMUTE
-                | Opcode::COLLECTIVE_PERMUTE_START
-                | Opcode::COLLECTIVE_PERMUTE_DONE
-                | Opcode::ALL_GATHER_START
-                | Opcode::ALL_GATHER_DONE
-                    if with_parts =>
-                {
-                    value = Value::whole(operand(program, at, 0)?);
-                }
-                _ => match program.opcode_name(at) {
-                    "dynamic-slice" | "slice" | "all-gather" | "gather" if with_parts => {
-                        value = Value::whole(operand(program, at, 0)?);
-                    }
-                    _ => return None,
-                },
-            }
-        }
-        None
+        let at = argument::entry_parameter(program, &self.loops, value, with_parts)?;
+        // A scalar is not part of a model: it scales or fills. Integers are no values but places.
+        let says_nothing = program
+            .shape_of(at)
+            .is_some_and(|shape| shape.root().element_count() <= 1 || shape.root().element_type.is_index());
+        let path = program.text.op_name(at);
+        Some(path).filter(|path| !(path.is_empty() || with_parts && says_nothing))
     }
 }
 
@@ -493,23 +453,6 @@ fn is_product(program: &Program, at: InstructionId) -> bool {
                     .get(called.index())
                     .is_some_and(|c| (c.start..c.end).any(|row| is_one(InstructionId(row))))
             }))
-}
-
-/// The largest operand of a fusion that only moves, casts and (with `with_parts`) slices it; `None` if the fusion
-/// computes anything. Scalars in it are indices.
-pub(crate) fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -> Option<InstructionId> {
-    let [called] = program.instructions.called_by(at) else { return None };
-    let computation = program.computations.get(called.index())?;
-    let size = |at: InstructionId| program.shape_of(at).map_or(0, |shape| shape.root().element_count());
-    let moves = (computation.start..computation.end).map(InstructionId).all(|inner| {
-        let name = program.opcode_name(inner);
-        matches!(name, "parameter" | "convert" | "bitcast" | "copy" | "transpose" | "reshape" | "constant")
-            || (with_parts && (matches!(name, "dynamic-slice" | "slice") || size(inner) <= 1))
-    });
-    let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
-    let largest = operands.map(|&row| InstructionId(row)).max_by_key(|&row| (size(row), std::cmp::Reverse(row)))?;
-    let is_whole = with_parts || size(largest) == size(at);
-    (moves && is_whole).then_some(largest)
 }
 
 /// Whether an instruction is in the entry computation.

@@ -46,6 +46,8 @@ pub struct Loops {
     callers: FastMap<ComputationId, InstructionId>,
     /// What starts a computation that runs asynchronously.
     starts: FastMap<ComputationId, InstructionId>,
+    /// The loops of the source program.
+    pub(super) users: Vec<InstructionId>,
 }
 
 impl Loops {
@@ -76,6 +78,9 @@ impl Loops {
             let Some(shape) = program.shape_of(at) else { continue };
             let pass = pass_of_loop(program, at);
             let is_users = is_written_by_users(&program.text.op_name(at));
+            if is_users {
+                loops.users.push(at);
+            }
             for place in 0..program.instructions.operands_of(root).len() as i64 {
                 let index = vec![place];
                 let is_array = shape.find(&index).is_some_and(|n| !shape.nodes[n as usize].is_tuple());
@@ -147,6 +152,11 @@ impl Loops {
         self.callers.get(&computation).copied()
     }
 
+    /// As [`Self::caller`], or the instruction that starts a computation which runs asynchronously.
+    pub(super) fn runner(&self, computation: ComputationId) -> Option<InstructionId> {
+        self.caller(computation).or_else(|| self.starts.get(&computation).copied())
+    }
+
     /// Framework op name of an instruction, as [`lookup::op_name`]; what runs asynchronously, such as a gather on another
     /// core, has that of the instruction which starts it.
     #[must_use]
@@ -167,7 +177,7 @@ impl Loops {
 }
 
 /// The pass that a loop belongs to. JAX before 0.7 names only what is inside: `jit(step)/while` runs `jvp(while)/body/…`.
-fn pass_of_loop(program: &Program, at: InstructionId) -> Pass {
+pub(super) fn pass_of_loop(program: &Program, at: InstructionId) -> Pass {
     let own = pass_of(&program.text.op_name(at));
     let Some(body) = body(program, at).filter(|_| own == Pass::Unknown) else { return own };
     let Some(computation) = program.computations.get(body.index()) else { return own };
@@ -213,7 +223,7 @@ fn part(program: &Program, at: InstructionId, index: Vec<i64>, root: Instruction
 }
 
 /// The index in the loop's state of the array that a value writes a slice into, and the slice, as a value in the body.
-fn slice_written(program: &Program, end: &Value) -> Option<(Vec<i64>, Value)> {
+pub(super) fn slice_written(program: &Program, end: &Value) -> Option<(Vec<i64>, Value)> {
     let from_parameter = |value: Value| {
         let mut from = computed(program, value);
         // A nested fusion that only changes the layout of its operand.

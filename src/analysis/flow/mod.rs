@@ -1,10 +1,12 @@
 //! Data flow of a program: which results an argument reaches, what loops save and accumulate, and what a temporary was
 //! made from. Uses instructions only, never names.
 
+pub mod argument;
 pub mod label;
 pub mod loops;
 pub mod results;
 pub mod softmax;
+pub mod steps;
 
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
@@ -27,6 +29,16 @@ fn operand(program: &Program, at: InstructionId, place: usize) -> Option<Instruc
 /// Root of a computation.
 fn root(program: &Program, computation: ComputationId) -> Option<InstructionId> {
     program.computations.get(computation.index()).map(|c| c.root).filter(|&row| row != NO_ROW).map(InstructionId)
+}
+
+/// Whether a program has a matrix product, a convolution, a lookup in a table or a kernel of its own: without any, nothing
+/// in it is a weight.
+#[must_use]
+pub fn may_have_weights(program: &Program) -> bool {
+    (0..program.instructions.len() as u32).map(InstructionId).any(|at| {
+        matches!(program.opcode_name(at), "dot" | "convolution" | "ragged-dot" | "gather")
+            || program.text.custom_call_target(at) == "tpu_custom_call"
+    })
 }
 
 /// Body of a loop: of its two computations the one that returns the loop's state.
@@ -143,6 +155,21 @@ pub fn beginning_of_part(program: &Program, value: Value) -> Option<Beginning> {
     trace_back(program, value, 0, true)
 }
 
+/// The array whose slices a loop updates one after the other and collects in another array, as a scan over layers does
+/// with a cache of all of them.
+fn updated_slice_by_slice(program: &Program, value: &Value, depth: u32) -> Option<Value> {
+    let root = root(program, body(program, value.at)?)?;
+    let end = computed(program, Value { at: root, index: value.index.clone() });
+    let (own, slice) = loops::slice_written(program, &end)?;
+    let from = trace_back(program, slice, depth + 1, true)?;
+    let is_other = own == value.index && from.is_updated && from.index != value.index;
+    let alike = |index: &[i64]| node_at(program, value.at, index).map(|node| (node.element_type, &node.dimensions));
+    if !is_other || alike(&from.index)? != alike(&value.index)? || !loops::unchanged(program, value.at, &from.index) {
+        return None;
+    }
+    Some(Value { at: operand(program, value.at, 0)?, index: from.index })
+}
+
 fn trace_back(program: &Program, value: Value, depth: u32, is_part: bool) -> Option<Beginning> {
     let mut value = value;
     let mut is_updated = false;
@@ -167,6 +194,9 @@ fn trace_back(program: &Program, value: Value, depth: u32, is_part: bool) -> Opt
                 is_gathered = true;
                 value = Value::whole(operand(program, at, 0)?);
             }
+            _ if is_part && matches!(program.opcode_name(at), "dynamic-slice" | "slice") => {
+                value = Value::whole(operand(program, at, 0)?);
+            }
             Opcode::FUSION if is_gathered && part_of(program, &value).is_some() => {
                 value = part_of(program, &value)?;
             }
@@ -179,6 +209,11 @@ fn trace_back(program: &Program, value: Value, depth: u32, is_part: bool) -> Opt
                 value = Value { at: operand(program, at, place)?, index: inner.index };
             }
             Opcode::WHILE if depth < MAX_DEPTH => {
+                if let Some(from) = updated_slice_by_slice(program, &value, depth) {
+                    is_updated = true;
+                    value = from;
+                    continue;
+                }
                 let root = root(program, body(program, at)?)?;
                 let inner = beginning(program, Value { at: root, index: value.index.clone() }, depth + 1)?;
                 if inner.index != value.index {

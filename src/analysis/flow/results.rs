@@ -213,7 +213,9 @@ impl Flow {
     /// Whether the program updates arguments as training does: some of them serve the update of others.
     #[must_use]
     pub fn has_updates(&self) -> bool {
-        self.arguments.keys().any(|&number| self.serves_an_update(number))
+        // What is written a part at a time is a cache, and reaches what the layers after it write to theirs.
+        let is_whole = |flow: &ArgumentFlow| !flow.is_updated_in_place;
+        self.arguments.iter().any(|(&number, flow)| is_whole(flow) && self.serves_an_update(number))
     }
 }
 

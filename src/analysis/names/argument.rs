@@ -121,13 +121,18 @@ impl Hint {
                     .iter()
                     .any(|end| word.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('_')))
         };
+        // One of several: `generator_opt`.
+        let is_someones_optimizer =
+            |word: &String| ["_opt", "_optim", "_optimizer", "_opt_state"].iter().any(|end| word.ends_with(end));
         // The word `value` is where some libraries keep the array itself.
         let last = words.iter().rev().find(|word| word.as_str() != "value").map_or("", String::as_str);
         if has(OPTIMIZER) {
             Self::Optimizer
         } else if words.iter().any(is_cache) {
             Self::Cache
-        } else if has(MAYBE_OPTIMIZER) && !words.first().is_some_and(|word| WEIGHTS.contains(&word.as_str())) {
+        } else if (has(MAYBE_OPTIMIZER) || words.iter().any(is_someones_optimizer))
+            && !words.first().is_some_and(|word| WEIGHTS.contains(&word.as_str()))
+        {
             Self::MaybeOptimizer
         } else if has(KEYS) || (last == "key" && words.len() <= 2) {
             Self::Samples
@@ -149,8 +154,17 @@ impl Hint {
 }
 
 /// First word of a JAX path: `cache` of `cache['k'][0]`.
-fn first_word(path: &str) -> &str {
+#[must_use]
+pub fn first_word(path: &str) -> &str {
     path.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")
+}
+
+/// Whether a path's first word alone indicates samples or their state, and no word after it: `target['emb']`, but
+/// not `state.tokens`.
+#[must_use]
+pub fn is_told_by_first_word(path: &str) -> bool {
+    let rest = path.get(first_word(path).len()..).unwrap_or_default();
+    Hint::of(rest) != Hint::Samples && Hint::of(path) != Hint::of(rest)
 }
 
 /// Whether an argument's name indicates per-sample state, such as a cache.
@@ -183,6 +197,7 @@ mod tests {
             ("kv_caches[3]", Hint::Cache),
             ("variables['cache']['attn']['cached_key']", Hint::Cache),
             ("model.opt.tolerance", Hint::MaybeOptimizer),
+            ("generator_opt[0].count", Hint::MaybeOptimizer),
             ("params['res_net50/~/initial_conv']['w']", Hint::Weight),
             ("state[2][17]", Hint::Place),
             ("state.predicted_tokens", Hint::Samples),

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::base::{Base, Role};
-use super::batch_by_shape;
+use super::batch_by_shape::{self, Known};
 use crate::analysis::class::{Class, Classes};
+use crate::analysis::flow::label::Labels;
+use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::analysis::packing::Families;
 use crate::model::{ElementType, FastSet, InstructionId, Program, ShapeNode};
@@ -36,13 +38,13 @@ fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
 
 /// Finds the arguments that hold a batch: by name; else, in a training program, integer data with no matching result;
 /// else arguments with no matching result whose leading dimension is sharded; else those whose leading dimension most
-/// temporaries have. `found` are the temporaries and the numbers of steps of loops.
+/// temporaries have. Where a loop takes one slice of an argument after the other, the batch is the second dimension.
 #[must_use]
 pub fn data_arguments(
     program: &Program,
     classes: &Classes,
     bases: &[Base],
-    found: (&Families, &BTreeSet<i64>),
+    (families, labels): (&Families, &Labels),
 ) -> Vec<DataArgument> {
     let results: FastSet<(ElementType, &[i64])> = bases
         .iter()
@@ -72,7 +74,27 @@ pub fn data_arguments(
             _ => None,
         })
         .collect();
-    let found_steps = found.1;
+    let found_steps: BTreeSet<i64> =
+        labels.loops.parts.iter().map(|part| part.layers).filter(|&layers| layers > 1).collect();
+    let taken_by_step = |number: i64| labels.steps.of_argument(number).is_some_and(|steps| steps != Steps::Layers);
+    // Leading dimensions that a loop goes over, of arguments that have a batch and more after it.
+    let looped: FastSet<i64> = bases
+        .iter()
+        .filter(|base| !is_kept(base) && matches!(base.role, Role::Argument { number, .. } if taken_by_step(number)))
+        .filter_map(|base| {
+            node_of(program, base).filter(|node| node.dimensions.len() >= 3)?.dimensions.first().copied()
+        })
+        .collect();
+    // Fields on a grid, of which one is fitted to others or passed on, have no batch.
+    let is_field = |base: &Base| match base.role {
+        Role::Argument { is_donated, .. } => is_donated || is_kept(base),
+        _ => false,
+    };
+    let fields: FastSet<&[i64]> = bases
+        .iter()
+        .filter(|base| is_field(base))
+        .filter_map(|base| Some(node_of(program, base)?.dimensions.as_slice()))
+        .collect();
     let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
         let mut found = Vec::new();
         for (i, base) in bases.iter().enumerate() {
@@ -88,9 +110,13 @@ pub fn data_arguments(
             let tiles = tiles_of(*number);
             let mut parts = tiles.first().copied().unwrap_or(1).max(1);
             let mut dimensions = node.dimensions.clone();
+            // Parts of the batch, or time, before the batch: a loop goes over the first dimension.
+            if parts <= 1 && dimensions.len() >= 3 && dimensions.first().is_some_and(|first| looped.contains(first)) {
+                parts = tiles.get(1).copied().unwrap_or(1).max(1);
+                dimensions.swap(0, 1);
             // Time before batch: the second dimension is sharded as the first of another argument is, or a loop goes over
             // the first.
-            if parts <= 1
+            } else if parts <= 1
                 && let (Some(&size), Some(&second)) = (dimensions.get(1), tiles.get(1))
                 && (leading.contains(&(size, second))
                     || (second > 1 && dimensions.first().is_some_and(|steps| found_steps.contains(steps))))
@@ -117,15 +143,22 @@ pub fn data_arguments(
         );
     }
     if data.is_empty() {
-        data =
-            candidates(&|base, node, path, parts| parts > 1 && !is_returned(base, node) && !holds_state(path), false);
+        data = candidates(
+            &|base, node, path, parts| {
+                let is_of_grid = fields.contains(node.dimensions.as_slice());
+                parts > 1 && !is_of_grid && !is_returned(base, node) && !holds_state(path)
+            },
+            false,
+        );
     }
     // One batch: that of the largest argument. A vector of integers may index anything, such as tokens or pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
-        return batch_by_shape::find(program, classes, bases, (found.0, found.1, &of_graphs), is_returned);
+        let known =
+            Known { families, steps: &found_steps, of_graphs: &of_graphs, fields: &fields, loops: &labels.steps };
+        return batch_by_shape::find(program, classes, bases, &known, is_returned);
     };
-    if data.iter().all(|d| d.by_name) && is_of_pairs(program, (bases, found.0), batch) {
+    if data.iter().all(|d| d.by_name) && is_of_pairs(program, (bases, families), batch) {
         return Vec::new();
     }
     data.retain(|d| d.batch() == batch);

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::base::{Base, Role};
 use super::batch::{DataArgument, outline};
 use crate::analysis::class::{Certainty, Class, Classes};
+use crate::analysis::flow::steps::LoopSteps;
 use crate::analysis::packing::Families;
 use crate::model::{FastSet, Program, ShapeNode};
 
@@ -35,15 +36,29 @@ pub fn dimension_of(node: &ShapeNode, batch: i64, weight_sizes: &FastSet<i64>) -
     exact.or_else(multiple)
 }
 
-/// Finds the arguments that hold the batch; empty if no dimension is shared by most temporaries. `steps` are the numbers
-/// of steps of loops that go over what they read or write: those of time; `of_graphs` the numbers of nodes and edges.
+/// What is known of a program besides its arguments.
+pub struct Known<'a> {
+    /// The temporaries.
+    pub families: &'a Families,
+    /// Numbers of steps of loops that go over what they read or write: those of time.
+    pub steps: &'a BTreeSet<i64>,
+    /// Numbers of nodes and edges of graphs.
+    pub of_graphs: &'a FastSet<i64>,
+    /// Dimensions of arguments that are kept or passed on: what has the same is a field on the same grid.
+    pub fields: &'a FastSet<&'a [i64]>,
+    /// What the steps of loops are.
+    pub loops: &'a LoopSteps,
+}
+
+/// Finds the arguments that hold the batch; empty if no dimension is shared by most temporaries.
 pub fn find(
     program: &Program,
     classes: &Classes,
     bases: &[Base],
-    (families, steps, of_graphs): (&Families, &BTreeSet<i64>, &FastSet<i64>),
+    known: &Known<'_>,
     is_returned: impl Fn(&Base, &ShapeNode) -> bool,
 ) -> Vec<DataArgument> {
+    let Known { families, steps, of_graphs, fields, loops } = known;
     let node = |base: &Base| program.buffer_node(base.buffer).filter(|node| node.element_type.is_array());
     let is_kept = |base: &Base| {
         matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer | Class::Cache)
@@ -54,11 +69,15 @@ pub fn find(
         arguments().filter(|(_, base)| is_kept(base)).filter_map(|(_, base)| node(base)).collect();
     let weights: FastSet<Vec<i64>> = kept.iter().map(|node| outline(&node.dimensions)).collect();
     let weight_sizes: FastSet<i64> = kept.iter().flat_map(|node| node.dimensions.iter().copied()).collect();
-    // Positions and heads of a cache are no batch.
-    let of_caches: FastSet<i64> = arguments()
-        .filter(|(_, base)| classes.of(base.buffer) == Class::Cache)
+    // Positions and heads of a cache are no batch; where layers take slices of it, the batch is the second dimension.
+    let caches = || arguments().filter(|(_, base)| classes.of(base.buffer) == Class::Cache);
+    let is_of_layers = |(_, base): &(usize, &Base)| matches!(base.role, Role::Argument { number, .. } if loops.of_argument(number).is_some());
+    let stacked: FastSet<usize> =
+        caches().filter(is_of_layers).filter_map(|(_, base)| Some(node(base)?.dimensions.len())).collect();
+    let before_positions = |node: &ShapeNode| if stacked.contains(&node.dimensions.len()) { 2 } else { 1 };
+    let of_caches: FastSet<i64> = caches()
         .filter_map(|(_, base)| node(base))
-        .flat_map(|node| node.dimensions.iter().skip(1).copied())
+        .flat_map(|node| node.dimensions.iter().skip(before_positions(node)).copied())
         .collect();
     // Arguments by their leading dimension; a dimension that a sample has twice is no batch.
     let mut candidates: Vec<(i64, Vec<usize>)> = Vec::new();
@@ -70,6 +89,7 @@ pub fn find(
         if !is_sample
             || is_other
             || steps.contains(&batch)
+            || (node.dimensions.len() > 1 && fields.contains(node.dimensions.as_slice()))
             || node.dimensions.iter().filter(|&&d| d == batch).count() > 1
         {
             continue;

@@ -32,7 +32,7 @@ pub enum Edit {
     /// Shards temporaries that hold the global batch into this many parts.
     Constrain(u32),
     /// Recomputes in the backward pass what the scope's forward pass would keep. The scope is a layer's name, where `*`
-    /// matches any text, or `scan` for the body of the loops over layers. With a number, only that many first layers.
+    /// matches any text, or `scan` for the body of the loops. With a number, only that many first layers.
     Remat(String, Option<u32>),
     /// Computes the scope in this many parts, one after the other, and recomputes it in the backward pass. The scope is
     /// a pattern for op names, or `logits` for buffers with the vocabulary as a dimension.
@@ -46,7 +46,7 @@ pub enum Edit {
     Free(i64, u32),
 }
 
-/// The scope of [`Edit::Remat`] that means the body of the loops over layers.
+/// The scope of [`Edit::Remat`] that means the body of the loops.
 pub const SCAN: &str = "scan";
 
 /// The scope of [`Edit::Chunk`] that means buffers with the vocabulary as a dimension.
@@ -189,8 +189,9 @@ impl Edit {
             Self::Micro(parts) => format!("{parts} micro-batches"),
             Self::Shard(arguments, parts) => format!("Shard {} {parts} ways", arguments.in_words()),
             Self::Constrain(parts) => format!("Shard activations {parts} ways"),
-            Self::Remat(scope, _) if scope == SCAN => "Checkpoint the body of the scan over layers".to_owned(),
+            Self::Remat(scope, _) if scope == SCAN => "Checkpoint the body of the scan".to_owned(),
             Self::Remat(scope, None) => format!("Checkpoint {scope}"),
+            Self::Remat(scope, Some(1)) => format!("Checkpoint the first of {scope}"),
             Self::Remat(scope, Some(layers)) => format!("Checkpoint the first {layers} of {scope}"),
             Self::Chunk(scope, parts) => format!("Compute {scope} in {parts} parts"),
             Self::Blockwise(scope) if scope == "*" => "Attention in blocks".to_owned(),

@@ -1,7 +1,6 @@
 //! Model of one memory space of a program that what-if edits apply to: always-live allocations, families of
 //! temporaries, and what the compiler adds.
 
-use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use super::base::{Base, Role};
@@ -174,9 +173,7 @@ impl Memory {
             .filter_map(|donor| kept_arguments.get(&(donor.parameter, donor.parameter_index.as_slice())).copied())
             .collect();
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
-        let steps: BTreeSet<i64> =
-            labels.loops.parts.iter().map(|part| part.layers).filter(|&layers| layers > 1).collect();
-        let data = batch::data_arguments(program, analysis.classes(program), &base, (&families, &steps));
+        let data = batch::data_arguments(program, analysis.classes(program), &base, (&families, labels));
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
         let kept = SavedForBackward::new(program, analysis, (&base, &data), &families, (&family_names, &points));
         let classes = analysis.classes(program);

@@ -10,6 +10,7 @@ use crate::analysis::ProgramAnalysis;
 use crate::analysis::class::Class;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::flow::softmax::{Softmax, repeated};
+use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
@@ -27,16 +28,18 @@ const LEAST_SEQUENCE: i64 = 256;
 /// Queries in a block of flash attention, as its kernels take by default.
 pub const BLOCK: i64 = 128;
 
-/// A stack with one slice for each layer.
+/// A stack with one slice for each step of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stack {
     /// Its family.
     pub family: u32,
     /// The loop that saves it.
     pub of_loop: InstructionId,
-    /// Number of layers.
+    /// Number of slices.
     pub layers: i64,
-    /// Whether it holds the input of each layer, which is all that a checkpointed body keeps.
+    /// What each slice is of.
+    pub steps: Steps,
+    /// Whether it holds the input of each step, which is all that a checkpointed body keeps.
     pub is_input: bool,
     /// Bytes that the loop passes from step to step: what a checkpoint of its body keeps of each.
     pub carry: u64,
@@ -158,6 +161,7 @@ impl SavedForBackward {
                     family: row as u32,
                     of_loop: part.at,
                     layers: part.layers,
+                    steps: labels.steps.of(part.at),
                     is_input: labels.is_input(program, part),
                     carry: labels.loops.carry(program, part.at),
                     is_in_layer: false,

@@ -1,0 +1,85 @@
+//! The entry argument that a value holds, or holds a part of.
+
+use super::loops::{Loops, Role};
+use super::{Value, handed_on, opcode, operand};
+use crate::model::{InstructionId, NO_ROW, Opcode, Program};
+
+/// The entry's parameter that a value is a copy of, or with `with_parts` a part of: traced through copies, casts, loop
+/// state, and with `with_parts` slices and gathers.
+#[must_use]
+pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_parts: bool) -> Option<InstructionId> {
+    let mut value = value.clone();
+    for _ in 0..super::MAX_STEPS {
+        if let Some(next) = handed_on(program, &value) {
+            value = next;
+            continue;
+        }
+        let at = value.at;
+        match opcode(program, at) {
+            Opcode::PARAMETER => {
+                let computation = program.computation_of(at)?;
+                if Some(computation) == program.entry {
+                    return Some(at);
+                }
+                let caller = loops.caller(computation)?;
+                if opcode(program, caller) == Opcode::WHILE {
+                    let part = loops.part(caller, &value.index)?;
+                    if part.role != Role::Unchanged {
+                        return None;
+                    }
+                    value.at = operand(program, caller, 0)?;
+                } else {
+                    let place = *program.instructions.argument.get(at.index())? as usize;
+                    value.at = operand(program, caller, place)?;
+                }
+            }
+            Opcode::WHILE if loops.part(at, &value.index).is_some_and(|p| p.role == Role::Unchanged) => {
+                value.at = operand(program, at, 0)?;
+            }
+            Opcode::FUSION => value = Value::whole(moved_by(program, at, with_parts)?),
+            Opcode::CUSTOM_CALL if with_parts && program.instructions.operands_of(at).len() == 1 => {
+                value = Value::whole(operand(program, at, 0)?);
+            }
+            // An array that is fetched slice by slice.
+            Opcode::CUSTOM_CALL if with_parts && program.text.custom_call_target(at) == "ConcatBitcast" => {
+                value = Value::whole(operand(program, at, 0)?);
+            }
+            Opcode::ASYNC_START | Opcode::ASYNC_DONE if with_parts => {
+                value = Value::whole(operand(program, at, 0)?);
+            }
+            Opcode::COLLECTIVE_PERMUTE
+            | Opcode::COLLECTIVE_PERMUTE_START
+            | Opcode::COLLECTIVE_PERMUTE_DONE
+            | Opcode::ALL_GATHER_START
+            | Opcode::ALL_GATHER_DONE
+                if with_parts =>
+            {
+                value = Value::whole(operand(program, at, 0)?);
+            }
+            _ => match program.opcode_name(at) {
+                "dynamic-slice" | "slice" | "all-gather" | "gather" if with_parts => {
+                    value = Value::whole(operand(program, at, 0)?);
+                }
+                _ => return None,
+            },
+        }
+    }
+    None
+}
+
+/// The largest operand of a fusion that only moves, casts and (with `with_parts`) slices it; `None` if the fusion
+/// computes anything. Scalars in it are indices.
+pub(crate) fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -> Option<InstructionId> {
+    let [called] = program.instructions.called_by(at) else { return None };
+    let computation = program.computations.get(called.index())?;
+    let size = |at: InstructionId| program.shape_of(at).map_or(0, |shape| shape.root().element_count());
+    let moves = (computation.start..computation.end).map(InstructionId).all(|inner| {
+        let name = program.opcode_name(inner);
+        matches!(name, "parameter" | "convert" | "bitcast" | "copy" | "transpose" | "reshape" | "constant")
+            || (with_parts && (matches!(name, "dynamic-slice" | "slice") || size(inner) <= 1))
+    });
+    let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
+    let largest = operands.map(|&row| InstructionId(row)).max_by_key(|&row| (size(row), std::cmp::Reverse(row)))?;
+    let is_whole = with_parts || size(largest) == size(at);
+    (moves && is_whole).then_some(largest)
+}
