@@ -14,6 +14,7 @@ use highwater::ui::session::ThemeChoice;
 
 use crate::common;
 use crate::gui::{self, words};
+use crate::window::{copied_text, press};
 
 fn window(paths: &[&std::path::Path], link: DeepLink) -> Harness<'static, App> {
     gui::window(paths, [1600.0, 1000.0], ThemeChoice::Light, link)
@@ -31,33 +32,6 @@ fn folder() -> tempfile::TempDir {
         fs::copy(from, to.join(format!("module_000{row}.jit_{name}.after_optimizations.hlo.pb{end}"))).expect("copied");
     }
     folder
-}
-
-fn press(harness: &mut Harness<'_, App>, modifiers: Modifiers, key: Key) {
-    let event = egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers };
-    harness.input_mut().events.push(event);
-}
-
-/// Text put on the clipboard in the next frames; an event takes a frame or two.
-fn copied(harness: &mut Harness<'_, App>) -> Option<egui::OutputCommand> {
-    for _ in 0..8 {
-        harness.step();
-        let commands = &harness.output().platform_output.commands;
-        let is_copy = |command: &&egui::OutputCommand| {
-            matches!(command, egui::OutputCommand::CopyText(_) | egui::OutputCommand::CopyImage(_))
-        };
-        if let Some(command) = commands.iter().find(is_copy) {
-            return Some(command.clone());
-        }
-    }
-    None
-}
-
-fn copied_text(harness: &mut Harness<'_, App>) -> String {
-    match copied(harness) {
-        Some(egui::OutputCommand::CopyText(text)) => text,
-        _ => panic!("no text was copied"),
-    }
 }
 
 fn copied_line(harness: &mut Harness<'_, App>) -> String {

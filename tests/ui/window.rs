@@ -43,7 +43,7 @@ fn go_to(harness: &mut Harness<'_, App>, text: &str) {
 }
 
 /// Presses a key for the next frame only.
-fn press(harness: &mut Harness<'_, App>, modifiers: Modifiers, key: Key) {
+pub fn press(harness: &mut Harness<'_, App>, modifiers: Modifiers, key: Key) {
     let event = egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers };
     harness.input_mut().events.push(event);
 }
@@ -63,7 +63,8 @@ fn copied(harness: &mut Harness<'_, App>) -> Option<egui::OutputCommand> {
     None
 }
 
-fn copied_text(harness: &mut Harness<'_, App>) -> String {
+/// The text put on the clipboard in the next frames.
+pub fn copied_text(harness: &mut Harness<'_, App>) -> String {
     match copied(harness) {
         Some(egui::OutputCommand::CopyText(text)) => text,
         _ => panic!("no text was copied"),
