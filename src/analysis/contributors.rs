@@ -11,7 +11,8 @@ use crate::model::{BufferId, Bytes, Category, Program};
 /// Buffers of one category and class with the same folded scope.
 #[derive(Debug, Clone)]
 pub struct Contributor {
-    /// Folded scope: `layer_*/attn/softmax`, `params[…]`; empty if the file names none.
+    /// Folded scope: `layer_*/attn/softmax`, `params[…]`; empty if the file names none. Where several rows have the same,
+    /// with their class or category.
     pub scope: String,
     /// Kind of instruction of the largest buffer.
     pub opcode: String,
@@ -96,13 +97,54 @@ pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[(B
         row.other_shapes = shapes.len().saturating_sub(1);
         row.buffers.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), b));
     }
+    tell_apart(&mut rows);
     rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.scope.cmp(&b.scope)));
     rows
+}
+
+/// Adds the class, or else the category, to the names of rows that have the same: weights and optimizer state that are
+/// both in `state[…]`.
+fn tell_apart(rows: &mut [Contributor]) {
+    let mut same: HashMap<String, Vec<usize>> = HashMap::new();
+    for (row, item) in rows.iter().enumerate().filter(|(_, item)| !item.scope.is_empty()) {
+        same.entry(item.scope.clone()).or_default().push(row);
+    }
+    for same in same.into_values().filter(|same| same.len() > 1) {
+        let has_one_class = same.iter().all(|&row| rows[row].class == rows[same[0]].class);
+        for row in same {
+            let item = &mut rows[row];
+            let words = if has_one_class { item.category.name() } else { item.class.name() };
+            item.scope = format!("{}, {}", item.scope, words.to_lowercase());
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_of_one_name_are_told_apart_by_more_than_their_colour() {
+        let row = |scope: &str, class, category| Contributor {
+            scope: scope.to_owned(),
+            opcode: String::new(),
+            category,
+            class,
+            bytes: Bytes(1),
+            padding: Bytes::ZERO,
+            buffers: Vec::new(),
+            shape: String::new(),
+            other_shapes: 0,
+        };
+        let mut rows = [
+            row("state[…]", Class::Weight, Category::Parameter),
+            row("state[…]", Class::Optimizer, Category::Parameter),
+            row("image", Class::Input, Category::Parameter),
+        ];
+        tell_apart(&mut rows);
+        let names: Vec<&str> = rows.iter().map(Contributor::name).collect();
+        assert_eq!(names, ["state[…], weight", "state[…], optimizer state", "image"]);
+    }
 
     #[test]
     fn labels_of_equal_layers_fold() {
