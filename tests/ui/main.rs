@@ -28,6 +28,7 @@ mod layout;
 mod lines_and_words;
 mod numbers;
 mod one_truth;
+mod one_verdict;
 mod padding_view;
 mod places;
 mod ranges_and_trees;
