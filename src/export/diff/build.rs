@@ -1,5 +1,7 @@
 //! Fills the comparison from two analysed profiles.
 
+use rayon::prelude::*;
+
 use super::allocators::allocators;
 use super::schema::{
     BufferDiff, BytesDiff, Diff, FindingDiff, FindingsDiff, GroupDiff, MatchedReport, NumberDiff, PairDiff, PhaseDiff,
@@ -100,7 +102,7 @@ pub fn compare_memory(before: Side<'_>, after: Side<'_>, options: &Options) -> P
     colors.retain(|(color, kind)| options.space.as_ref().is_none_or(|text| color.is_named(text, *kind)));
     let passes = [passes(&scenes_before), passes(&scenes_after)];
     let of = |scenes: &[Scene<'_>], color| scenes.iter().position(|scene| scene.space.color == color);
-    let spaces = colors.into_iter().map(|(color, _)| {
+    let spaces = colors.into_par_iter().map(|(color, _)| {
         let sides = (of(&scenes_before, color), of(&scenes_after, color));
         space(sides.0.map(|row| scenes_before[row]), sides.1.map(|row| scenes_after[row]), &passes, options)
     });
