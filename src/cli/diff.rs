@@ -143,7 +143,13 @@ fn columns(targets: &[Target], args: &DiffArgs) -> (String, bool) {
                 }
                 progress.begin(Stage::Analysing, 0);
                 let analysis = ProfileAnalysis::new(&profile);
+                let before = sweep.columns.len();
                 sweep.add(&place(target), Side { profile: &profile, analysis: &analysis, program: 0 });
+                if sweep.columns.len() == before {
+                    let why = "no program to show as a column; what an allocator holds is compared two files at a time";
+                    complain(&place(target), why);
+                    sweep.unread.push(format!("{}: {why}", place(target)));
+                }
             }
             Found::Unread(info) => {
                 let why = info.error.as_deref().unwrap_or_default();
@@ -153,5 +159,10 @@ fn columns(targets: &[Target], args: &DiffArgs) -> (String, bool) {
             Found::Note(note) => terminal::complain(&format!("note: {note}")),
         });
     }
-    (diff::write_sweep(&sweep, args.format), sweep.unread.is_empty())
+    let whole = sweep.unread.is_empty();
+    // A reader of the text has just read it.
+    if args.format == Format::Text {
+        sweep.unread.clear();
+    }
+    (diff::write_sweep(&sweep, args.format), whole)
 }

@@ -459,9 +459,19 @@ fn what_cannot_be_read_is_told_once() {
         let told = format!("{}{}", stdout(&output), stderr(&output)).matches("cannot read").count();
         assert_eq!(told, 1, "{command}: {}{}", stdout(&output), stderr(&output));
     }
+    let three = ["diff", &path("v5e_gpt_m_oom"), missing, &path("v5e_mlp_f32")];
+    let output = run(&three);
+    assert_eq!(output.status.code(), Some(3));
+    let told = format!("{}{}", stdout(&output), stderr(&output)).matches("cannot read").count();
+    assert_eq!(told, 1, "{}{}", stdout(&output), stderr(&output));
     let folder = tempfile::tempdir().expect("a folder");
     let text = folder.path().join("hello.txt");
     std::fs::write(&text, "hello").expect("written");
     let report = stdout(&run(&["report", text.to_str().expect("UTF-8")]));
     assert!(report.contains("in 1 line (5 bytes)"), "{report}");
+    // A text without a program has nothing to show in a column of three.
+    let text = text.to_str().expect("UTF-8");
+    let output = run(&["diff", text, text, text]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("no program to show as a column"), "{}", stderr(&output));
 }

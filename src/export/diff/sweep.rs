@@ -107,6 +107,15 @@ impl Sweep {
     /// A table for a terminal.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
+        let unread = |out: &mut String| {
+            for unread in &self.unread {
+                let _ = writeln!(out, "not read: {unread}");
+            }
+        };
+        if self.columns.is_empty() {
+            unread(&mut out);
+            return out;
+        }
         for (number, column) in self.columns.iter().enumerate() {
             let _ = writeln!(out, "{:>3}  {}  {}", number + 1, column.file, column.program);
         }
@@ -122,9 +131,7 @@ impl Sweep {
             }
             let _ = writeln!(out, "{line}");
         }
-        for unread in &self.unread {
-            let _ = writeln!(out, "not read: {unread}");
-        }
+        unread(&mut out);
         out
     }
 
