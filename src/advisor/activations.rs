@@ -154,18 +154,10 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let kept = &case.memory.kept;
     let size = |stack: &Stack| case.memory.families.list[stack.family as usize].size;
     // The scan that saves most gives the finding its name.
-    let mut by_scan: BTreeMap<(i64, &str), u64> = BTreeMap::new();
-    for stack in kept.stacks.iter().filter(|stack| meant(stack)) {
-        let sum = by_scan.entry((stack.layers, stack.steps.many())).or_default();
-        *sum = sum.saturating_add(size(stack));
-    }
-    let (count, many) = by_scan.into_iter().max_by_key(|row| row.1).map_or((0, "steps"), |row| row.0);
-    let own: Vec<&Stack> = kept
-        .stacks
-        .iter()
-        .filter(|stack| meant(stack) && (stack.layers, stack.steps.many()) == (count, many))
-        .collect();
-    let steps = own.first().map_or(Steps::Other, |stack| stack.steps);
+    let (count, steps) = case.main_scan(meant);
+    let many = steps.many();
+    let is_own = |stack: &&Stack| meant(stack) && (stack.layers, stack.steps) == (count, steps);
+    let own: Vec<&Stack> = kept.stacks.iter().filter(is_own).collect();
     let mut alike: BTreeMap<(Reverse<u64>, String), usize> = BTreeMap::new();
     for stack in &own {
         let described = without_lead(&case.describe(case.memory.families.list[stack.family as usize].root));

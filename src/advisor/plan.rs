@@ -271,7 +271,7 @@ impl Plan {
                 let prediction = case.try_out(&self.edits[..count]);
                 let edit = self.edits[count - 1].clone();
                 Step {
-                    words: words(&edit, library, case.steps_of_scans()),
+                    words: words(&edit, library, case.main_scan(&|_| true).1),
                     edit,
                     allocated: prediction.expected(),
                     over: Bytes(prediction.expected().0.saturating_sub(capacity)),

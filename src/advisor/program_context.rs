@@ -1,14 +1,14 @@
 //! Input of the rules about one program: its memory model, the buffers live at the peak, and helpers that fill in a
 //! finding's predicted savings.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::effect::Effect;
 use super::finding::{Finding, Severity};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::packing::{FALLBACK_SHARE, Family};
-use crate::analysis::what_if::saved_for_backward::is_among;
+use crate::analysis::what_if::saved_for_backward::{Stack, is_among};
 use crate::analysis::what_if::{Depth, Edit, Memory, Prediction, Role, TryVerdict};
 use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis};
 use crate::model::{BufferId, Bytes, Device, Program, ShapeNode, percent, thousands};
@@ -241,12 +241,17 @@ impl<'a> ProgramContext<'a> {
         finding.at_stake_bytes = Some(Bytes(bytes));
     }
 
-    /// What the steps are of the scans that save most for the backward pass.
+    /// How many steps the scans have that save most for the backward pass, and what these are; of the scans whose stacks
+    /// are `meant`.
     #[must_use]
-    pub fn steps_of_scans(&self) -> Steps {
-        let stacks = self.memory.kept.stacks.iter();
+    pub fn main_scan(&self, meant: &dyn Fn(&Stack) -> bool) -> (i64, Steps) {
         let size = |row: u32| self.memory.families.list.get(row as usize).map_or(0, |family| family.size);
-        stacks.max_by_key(|stack| size(stack.family)).map_or(Steps::Other, |stack| stack.steps)
+        let mut by_scan: BTreeMap<(i64, Steps), u64> = BTreeMap::new();
+        for stack in self.memory.kept.stacks.iter().filter(|stack| meant(stack)) {
+            let sum = by_scan.entry((stack.layers, stack.steps)).or_default();
+            *sum = sum.saturating_add(size(stack.family));
+        }
+        by_scan.into_iter().max_by_key(|row| row.1).map(|row| row.0).unwrap_or_default()
     }
 
     /// Framework op name of a temporary.

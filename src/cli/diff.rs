@@ -83,10 +83,7 @@ fn compare(before: &Target, after: &Target, args: &DiffArgs) -> (String, bool) {
     let mut whole = true;
     let mut unread = |builder: &mut Builder, what: String| {
         terminal::complain(&format!("error: {what}"));
-        // A reader of the text has just read it.
-        if args.format != Format::Text {
-            builder.unread(what);
-        }
+        builder.unread(what);
         whole = false;
     };
     let sides = Listed::both([before, after], args.capacity, &progress, |what| unread(&mut builder, what));
@@ -133,6 +130,10 @@ fn compare(before: &Target, after: &Target, args: &DiffArgs) -> (String, bool) {
 
 fn columns(targets: &[Target], args: &DiffArgs) -> (String, bool) {
     let mut sweep = Sweep::default();
+    let unread = |sweep: &mut Sweep, path: &str, why: &str| {
+        complain(path, why);
+        sweep.unread.push(format!("{path}: {why}"));
+    };
     for target in targets {
         let progress = Arc::new(Progress::default());
         let _meter = Meter::watch(&progress, &target.name());
@@ -147,22 +148,14 @@ fn columns(targets: &[Target], args: &DiffArgs) -> (String, bool) {
                 sweep.add(&place(target), Side { profile: &profile, analysis: &analysis, program: 0 });
                 if sweep.columns.len() == before {
                     let why = "no program to show as a column; what an allocator holds is compared two files at a time";
-                    complain(&place(target), why);
-                    sweep.unread.push(format!("{}: {why}", place(target)));
+                    unread(&mut sweep, &place(target), why);
                 }
             }
             Found::Unread(info) => {
-                let why = info.error.as_deref().unwrap_or_default();
-                complain(&info.path, why);
-                sweep.unread.push(format!("{}: {why}", info.path));
+                unread(&mut sweep, &info.path, info.error.as_deref().unwrap_or_default());
             }
             Found::Note(note) => terminal::complain(&format!("note: {note}")),
         });
     }
-    let whole = sweep.unread.is_empty();
-    // A reader of the text has just read it.
-    if args.format == Format::Text {
-        sweep.unread.clear();
-    }
-    (diff::write_sweep(&sweep, args.format), whole)
+    (diff::write_sweep(&sweep, args.format), sweep.unread.is_empty())
 }

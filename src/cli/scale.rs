@@ -80,14 +80,9 @@ pub fn print(args: &ScaleArgs) -> ExitCode {
     for what in &report.unread {
         terminal::complain(&format!("error: {what}"));
     }
-    let is_whole = report.unread.is_empty();
-    // A reader of the text has just read it.
-    if args.format == Format::Text {
-        report.unread.clear();
-    }
     let text = scale::write(&report, args.format);
     terminal::print_as(args.format, &text, args.width);
-    if is_whole { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
+    if report.unread.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
 }
 
 fn space(name: &str, one: &Loaded, other: &Loaded, args: &ScaleArgs) -> Result<ScaleSpace, String> {

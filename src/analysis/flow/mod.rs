@@ -37,7 +37,7 @@ fn root(program: &Program, computation: ComputationId) -> Option<InstructionId> 
 pub fn may_have_weights(program: &Program) -> bool {
     (0..program.instructions.len() as u32).map(InstructionId).any(|at| {
         matches!(program.opcode_name(at), "dot" | "convolution" | "ragged-dot" | "gather")
-            || program.text.custom_call_target(at) == "tpu_custom_call"
+            || (opcode(program, at) == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "tpu_custom_call")
     })
 }
 

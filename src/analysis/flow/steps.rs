@@ -7,7 +7,7 @@ use crate::analysis::names::pass::{Pass, pass_of};
 use crate::model::{ComputationId, ElementType, FastMap, FastSet, InstructionId, Opcode, Program, ShapeNode};
 
 /// What one step of a loop is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Steps {
     /// A layer: each step takes its slice of stacked weights.
     Layers,
@@ -108,19 +108,17 @@ impl LoopSteps {
         (at, sliced): (InstructionId, &[Vec<i64>]),
     ) -> Option<Steps> {
         let body = body(program, at)?;
-        let taken: Vec<(i64, &ShapeNode)> = sliced
+        let taken: Vec<(InstructionId, &ShapeNode)> = sliced
             .iter()
             .filter_map(|index| {
                 let given = Value { at: operand(program, at, 0)?, index: index.clone() };
-                let parameter = argument::entry_parameter(program, loops, &given, true)?;
-                let number = i64::from(*program.instructions.argument.get(parameter.index())?);
-                Some((number, node_at(program, at, index)?))
+                Some((argument::entry_parameter(program, loops, &given, true)?, node_at(program, at, index)?))
             })
             .collect();
         let count = loops.parts.iter().find(|part| part.at == at && part.layers > 0).map(|part| part.layers);
         let count = count.or_else(|| most_common(taken.iter().filter_map(|row| row.1.dimensions.first().copied())));
         let is_of_step = |node: &ShapeNode| node.dimensions.first().copied() == count;
-        let layer: Vec<(i64, &ShapeNode)> =
+        let layer: Vec<(InstructionId, &ShapeNode)> =
             taken.iter().filter(|row| is_of_step(row.1) && row.1.element_type.is_float()).copied().collect();
         let steps = if kept.are_of_layers(&layer) {
             Steps::Layers
@@ -131,7 +129,8 @@ impl LoopSteps {
                 Pass::Forward | Pass::Recomputed | Pass::Unknown => handed_around(program, body),
             }
         };
-        for (number, node) in taken {
+        for (parameter, node) in taken {
+            let Some(number) = number(program, parameter) else { continue };
             let own = if is_of_step(node) { steps } else { Steps::Other };
             let known = self.of_arguments.entry(number).or_insert(own);
             if own == Steps::Layers {
@@ -183,30 +182,27 @@ impl<'a> Kept<'a> {
 
     /// Whether arguments that a loop takes slice by slice are weights of layers: one of them is updated, or there are
     /// several matrices that share no other dimension, as samples would.
-    fn are_of_layers(&self, taken: &[(i64, &ShapeNode)]) -> bool {
+    fn are_of_layers(&self, taken: &[(InstructionId, &ShapeNode)]) -> bool {
         let matrices = || taken.iter().filter(|row| row.1.dimensions.len() >= 2);
         if matrices().any(|row| self.is_kept(row.0)) {
             return true;
         }
-        let numbers: FastSet<i64> = matrices().map(|row| row.0).collect();
+        let arguments: FastSet<InstructionId> = matrices().map(|row| row.0).collect();
         let second: FastSet<i64> = matrices().filter_map(|row| row.1.dimensions.get(1).copied()).collect();
         let of_products = matrices().filter(|row| row.1.dimensions.len() >= 3).count();
-        numbers.len() >= FEWEST_OF_A_LAYER && second.len() >= 2 && of_products >= 2
+        arguments.len() >= FEWEST_OF_A_LAYER && second.len() >= 2 && of_products >= 2
     }
 
-    fn is_kept(&self, number: i64) -> bool {
-        let shape = || {
-            let entry = self.program.computations.get(self.program.entry?.index())?;
-            let is_own = |at: &InstructionId| {
-                opcode(self.program, *at) == Opcode::PARAMETER
-                    && self.program.instructions.argument.get(at.index()).copied().map(i64::from) == Some(number)
-            };
-            let parameter = (entry.start..entry.end).map(InstructionId).find(is_own)?;
-            let node = self.program.shape_of(parameter)?.root();
-            Some(self.results.contains(&(node.element_type, node.dimensions.as_slice())))
-        };
-        self.donated.contains(&number) || shape().unwrap_or(false)
+    fn is_kept(&self, parameter: InstructionId) -> bool {
+        let node = self.program.shape_of(parameter).map(|shape| shape.root());
+        number(self.program, parameter).is_some_and(|number| self.donated.contains(&number))
+            || node.is_some_and(|node| self.results.contains(&(node.element_type, node.dimensions.as_slice())))
     }
+}
+
+/// The number of the argument that a parameter of the entry is.
+fn number(program: &Program, parameter: InstructionId) -> Option<i64> {
+    program.instructions.argument.get(parameter.index()).copied().map(i64::from)
 }
 
 fn most_common(sizes: impl Iterator<Item = i64>) -> Option<i64> {

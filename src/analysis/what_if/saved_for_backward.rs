@@ -193,14 +193,18 @@ impl SavedForBackward {
     /// Whether a family is a stack that a scan saves.
     #[must_use]
     pub fn is_stack(&self, family: usize) -> bool {
-        self.stacks.binary_search_by_key(&family, |stack| stack.family as usize).is_ok()
+        self.stack(family).is_some()
+    }
+
+    fn stack(&self, family: usize) -> Option<&Stack> {
+        let row = self.stacks.binary_search_by_key(&family, |stack| stack.family as usize).ok()?;
+        self.stacks.get(row)
     }
 
     /// Whether a family is a stack of a scan over layers, not of a loop inside a layer.
     #[must_use]
     pub fn is_stack_of_layers(&self, family: usize) -> bool {
-        let row = self.stacks.binary_search_by_key(&family, |stack| stack.family as usize);
-        row.is_ok_and(|row| !self.stacks[row].is_in_layer)
+        self.stack(family).is_some_and(|stack| !stack.is_in_layer)
     }
 
     /// The layer of a family.

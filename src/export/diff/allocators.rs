@@ -168,7 +168,7 @@ impl AllocatorDiff {
             failed_after: is.has_failed,
             total_is: is.total.1,
             total: BytesDiff::new(total(was), total(is)),
-            in_use: BytesDiff::new(total(was).map(|_| was.in_use), total(is).map(|_| is.in_use)),
+            in_use: BytesDiff::new(total(was).map(|_| was.in_use()), total(is).map(|_| is.in_use())),
             waterfall: finished(by_kind, found),
             waterfall_by_holder: finished(by_holder, found),
             holders: differs().take(options.rows()).map(|row| holder(found, row)).collect(),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::allocators::AllocatorDiff;
-use super::text::{largest, parts, signed, size, wide};
+use super::text::{largest, named_last, parts, signed, size, wide};
 use crate::model::{UnitSystem, thousands};
 
 /// Writes what an allocator held before and after.
@@ -28,10 +28,7 @@ pub(super) fn write(out: &mut String, allocator: &AllocatorDiff) {
     if allocator.waterfall_by_holder.iter().any(|step| step.difference != 0) {
         let _ = writeln!(out, "    {what}, by {}", allocator.held_by);
         for step in largest(&allocator.waterfall_by_holder) {
-            let words = parts(&step, UnitSystem::Binary);
-            let words = if words.is_empty() { String::new() } else { format!(": {words}") };
-            let rest = format!("{:>12}  {}{words}", signed(Some(step.difference)), step.name.text());
-            row(out, "", &wide(step.before), &wide(step.after), &rest);
+            row(out, "", &wide(step.before), &wide(step.after), &named_last(&step));
         }
     }
     if !allocator.holders.is_empty() {

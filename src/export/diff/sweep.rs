@@ -104,16 +104,10 @@ impl Sweep {
         rows
     }
 
-    /// A table for a terminal.
+    /// A table for a terminal. What could not be read is left out: the command says it where errors are said.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
-        let unread = |out: &mut String| {
-            for unread in &self.unread {
-                let _ = writeln!(out, "not read: {unread}");
-            }
-        };
         if self.columns.is_empty() {
-            unread(&mut out);
             return out;
         }
         for (number, column) in self.columns.iter().enumerate() {
@@ -131,7 +125,6 @@ impl Sweep {
             }
             let _ = writeln!(out, "{line}");
         }
-        unread(&mut out);
         out
     }
 

@@ -14,7 +14,7 @@ const MOST_SCOPES: usize = 8;
 /// Findings listed of each kind.
 const MOST_FINDINGS: usize = 10;
 
-/// Writes the comparison as text.
+/// Writes the comparison as text. What could not be read is left out: the command says it where errors are said.
 pub fn write(diff: &Diff) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "before  {}\nafter   {}", diff.before, diff.after);
@@ -28,9 +28,6 @@ pub fn write(diff: &Diff) -> String {
         if !names.is_empty() {
             let _ = writeln!(out, "only {side}: {}", names.join(", "));
         }
-    }
-    for unread in &diff.unread {
-        let _ = writeln!(out, "not read: {unread}");
     }
     out.retain(|c| c != '`');
     out
@@ -254,6 +251,13 @@ pub(super) fn counts(row: &GroupDiff) -> String {
     format!("{} \u{2192} {}", row.count_before, row.count_after)
 }
 
+/// The difference of a step, its name and its parts: a scope is as long as its program makes it, so that it stands last.
+pub(super) fn named_last(step: &StepDiff) -> String {
+    let words = parts(step, UnitSystem::Binary);
+    let words = if words.is_empty() { String::new() } else { format!(": {words}") };
+    format!("{:>12}  {}{words}", signed(Some(step.difference)), step.name.text())
+}
+
 fn write_space(out: &mut String, space: &SpaceDiff) {
     let _ = writeln!(out, "  {}", headline(space, UnitSystem::Binary));
     let row = |out: &mut String, label: &str, before: &str, after: &str, rest: &str| {
@@ -276,11 +280,7 @@ fn write_space(out: &mut String, space: &SpaceDiff) {
     if space.waterfall_by_scope.iter().any(|step| step.difference != 0) {
         let _ = writeln!(out, "    allocated, by scope at the peak");
         for step in largest(&space.waterfall_by_scope) {
-            // A scope is as long as its program makes it, so that it stands last.
-            let words = parts(&step, UnitSystem::Binary);
-            let words = if words.is_empty() { String::new() } else { format!(": {words}") };
-            let rest = format!("{:>12}  {}{words}", signed(Some(step.difference)), step.name.text());
-            row(out, "", &wide(step.before), &wide(step.after), &rest);
+            row(out, "", &wide(step.before), &wide(step.after), &named_last(&step));
         }
     }
     if !space.phases.is_empty() {

@@ -41,9 +41,6 @@ pub(super) fn write(report: &ScaleReport) -> String {
             let _ = writeln!(out, "  … {} more", thousands((space.grower_count - space.growers.len()) as u64));
         }
     }
-    for what in &report.unread {
-        let _ = writeln!(out, "\nnot read: {what}");
-    }
     out
 }
 

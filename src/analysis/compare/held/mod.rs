@@ -19,14 +19,26 @@ pub struct Held {
     pub moment: &'static str,
     /// Bytes of the whole, and in a word what they are: `reserved`.
     pub total: (u64, &'static str),
-    /// Bytes in use, as its holders have them.
-    pub in_use: u64,
     /// Whether a request failed; `None` where the file cannot tell.
     pub has_failed: Option<bool>,
     /// Who holds what.
     pub holders: Vec<Holder>,
     /// What is in the whole and nobody holds, by what it is. The holders and these add up to the whole.
     pub rest: Vec<(&'static str, i128)>,
+}
+
+impl Held {
+    /// Bytes in use, as its holders have them.
+    #[must_use]
+    pub fn in_use(&self) -> u64 {
+        self.holders.iter().fold(0, |sum, holder| sum.saturating_add(holder.bytes()))
+    }
+
+    /// The same with all that nobody holds as one thing.
+    fn with_rest(mut self, name: &'static str) -> Self {
+        self.rest = vec![(name, i128::from(self.total.0) - i128::from(self.in_use()))];
+        self
+    }
 }
 
 /// What recorded an allocator.
@@ -148,15 +160,13 @@ impl HeldComparison {
     #[must_use]
     pub fn new(before: Held, after: Held) -> Self {
         let mut rows = matching::rows(&before.holders, &after.holders);
-        let name = |row: &HolderRow| {
-            let after = row.after.map(|at| &after.holders[at]);
-            after.or_else(|| row.before.map(|at| &before.holders[at])).map(|holder| (&holder.kind, &holder.name))
-        };
+        let found = Self { before, after, rows: Vec::new() };
+        let name = |row: &HolderRow| found.holder(row).map(|holder| (&holder.kind, &holder.name));
         rows.sort_by(|a, b| {
             let key = |row: &HolderRow| (std::cmp::Reverse(row.difference().unsigned_abs()), row.after_bytes);
             key(a).cmp(&key(b)).then_with(|| name(a).cmp(&name(b)))
         });
-        Self { before, after, rows }
+        Self { rows, ..found }
     }
 
     /// The holder of a row as it is after, or else before.
@@ -225,9 +235,8 @@ mod tests {
     }
 
     fn held(total: u64, holders: Vec<Holder>) -> Held {
-        let in_use = holders.iter().map(Holder::bytes).sum::<u64>();
-        let rest = vec![("free", i128::from(total) - i128::from(in_use))];
-        Held { name: "cuda:0".to_owned(), total: (total, "reserved"), in_use, holders, rest, ..Held::default() }
+        let held = Held { name: "cuda:0".to_owned(), total: (total, "reserved"), holders, ..Held::default() };
+        held.with_rest("free")
     }
 
     #[test]

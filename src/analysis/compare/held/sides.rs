@@ -12,7 +12,7 @@ use crate::analysis::live_set::{LiveAnalysis, is_library, smallest};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{Origin, breakdown};
 use crate::model::{
-    AllocatorTrace, Bin, CachingSnapshot, Failure, HeapMap, LiveSet, Profile, SourceLine, StackId, UnitSystem,
+    AllocatorTrace, Bin, Bytes, CachingSnapshot, Failure, HeapMap, LiveSet, Profile, SourceLine, StackId,
 };
 
 /// How the decoder names a chunk in use without an operation.
@@ -126,20 +126,20 @@ fn of_device(snapshot: &CachingSnapshot, device: &CachingAnalysis) -> Held {
     let at = |curve: &[u64]| curve.get(moment as usize).copied().unwrap_or(0);
     let curves = &device.replay.curves;
     let (reserved, active) = (at(&curves.reserved), at(&curves.active));
-    let in_use: u64 = holders.iter().map(Holder::bytes).fold(0, u64::saturating_add);
-    Held {
+    let mut held = Held {
         name: format!("cuda:{}", device.device.index),
         source: Source::Torch,
         moment: device.main_moment_in_words(),
         total: (reserved, "reserved"),
-        in_use,
         has_failed: Some(device.failure().is_some()),
         holders,
-        rest: vec![
-            ("rounding of blocks", i128::from(active) - i128::from(in_use)),
-            ("free, kept for reuse", i128::from(reserved) - i128::from(active)),
-        ],
-    }
+        rest: Vec::new(),
+    };
+    held.rest = vec![
+        ("rounding of blocks", i128::from(active) - i128::from(held.in_use())),
+        ("free, kept for reuse", i128::from(reserved) - i128::from(active)),
+    ];
+    held
 }
 
 /// An allocator of a trace at its peak.
@@ -158,17 +158,16 @@ fn of_trace(trace: &AllocatorTrace, analysis: &AllocatorAnalysis) -> Held {
     }
     let holders: Vec<Holder> =
         holders.into_iter().map(|((kind, name, shape), blocks)| by_op(kind, name, shape, blocks)).collect();
-    let in_use: u64 = holders.iter().map(Holder::bytes).fold(0, u64::saturating_add);
-    Held {
+    let held = Held {
         name: analysis.name.clone(),
         source: Source::Trace,
         moment: "at the peak",
         total: (analysis.peak.0, "in use"),
-        in_use,
         has_failed: None,
         holders,
-        rest: vec![("not in any event", i128::from(analysis.peak.0) - i128::from(in_use))],
-    }
+        rest: Vec::new(),
+    };
+    held.with_rest("not in any event")
 }
 
 /// A holder by its operation: known by name and shape, by name, by name without the numbers that a framework adds.
@@ -178,105 +177,91 @@ fn by_op(kind: String, name: String, shape: String, blocks: Vec<(u64, u64)>) -> 
     Holder { kind, name, detail: shape, keys, blocks, ..Holder::default() }
 }
 
+/// A BFC allocator: its holders, with what their chunks are part of.
+fn bfc((name, moment): (&str, &'static str), total: u64, has_failed: Option<bool>, holders: Vec<Holder>) -> Held {
+    let held = Held {
+        name: name.to_owned(),
+        source: Source::Bfc,
+        moment,
+        total: (total, "in chunks"),
+        has_failed,
+        holders,
+        rest: Vec::new(),
+    };
+    held.with_rest("free chunks")
+}
+
+/// What chunks without an operation are called: those of one size are the same.
+fn chunks_of(size: Bytes) -> String {
+    format!("chunks of {}", size.short())
+}
+
 /// A BFC allocator when it was dumped. The bytes of a chunk are those that it takes.
 fn of_heap(set: &LiveSet, heap: &HeapMap) -> Held {
-    let units = UnitSystem::Binary;
+    let known = (heap.allocator.as_str(), "when it was dumped");
+    let has_failed = heap.failed_request.map(|_| true);
+    if heap.chunks.is_empty() {
+        let total = heap.bins.iter().fold(0, |sum: u64, bin| sum.saturating_add(bin.bytes.0));
+        return bfc(known, total, has_failed, of_bins(heap));
+    }
     let mut ops: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
     let mut total = 0u64;
     for chunk in &heap.chunks {
         total = total.saturating_add(chunk.size.0);
         if chunk.in_use {
-            // Without an operation, chunks of one size are the same.
             let name = match set.strings.get(chunk.op) {
-                "" | IN_USE => format!("chunks of {}", units.short(chunk.size)),
+                "" | IN_USE => chunks_of(chunk.size),
                 op => op.to_owned(),
             };
             *ops.entry(name).or_default().entry(chunk.size.0).or_default() += 1;
         }
     }
-    if heap.chunks.is_empty() {
-        return of_bins(heap);
-    }
-    let holders: Vec<Holder> = ops
-        .into_iter()
-        .map(|(op, sizes)| by_op("in use".to_owned(), op, String::new(), sizes.into_iter().collect()))
-        .collect();
-    let in_use: u64 = holders.iter().map(Holder::bytes).fold(0, u64::saturating_add);
-    Held {
-        name: heap.allocator.clone(),
-        source: Source::Bfc,
-        moment: "when it was dumped",
-        total: (total, "in chunks"),
-        in_use,
-        has_failed: heap.failed_request.map(|_| true),
-        holders,
-        rest: vec![("free chunks", i128::from(total) - i128::from(in_use))],
-    }
+    let holder = |(op, sizes): (String, BTreeMap<u64, u64>)| {
+        by_op("in use".to_owned(), op, String::new(), sizes.into_iter().collect())
+    };
+    bfc(known, total, has_failed, ops.into_iter().map(holder).collect())
 }
 
-/// A BFC allocator of which only the sums of its bins are known.
-fn of_bins(heap: &HeapMap) -> Held {
-    let units = UnitSystem::Binary;
+/// The holders of a BFC allocator of which only the sums of its bins are known.
+fn of_bins(heap: &HeapMap) -> Vec<Holder> {
     let holder = |bin: &Bin| {
-        let count = u64::try_from(bin.chunks_in_use).unwrap_or(0).max(1);
-        let (each, over) = (bin.bytes_in_use.0 / count, bin.bytes_in_use.0 % count);
-        let blocks = vec![(each, count - u64::from(over > 0)), (each + over, u64::from(over > 0))];
-        let name = format!("chunks from {}", units.short(smallest(bin)));
-        by_op("in use".to_owned(), name, String::new(), blocks.into_iter().filter(|block| block.1 > 0).collect())
+        let blocks = equal_blocks(bin.bytes_in_use.0, u64::try_from(bin.chunks_in_use).unwrap_or(0));
+        by_op("in use".to_owned(), format!("chunks from {}", smallest(bin).short()), String::new(), blocks.collect())
     };
-    let total = heap.bins.iter().fold(0, |sum: u64, bin| sum.saturating_add(bin.bytes.0));
-    let holders: Vec<Holder> = heap.bins.iter().filter(|bin| bin.bytes_in_use.0 > 0).map(holder).collect();
-    let in_use: u64 = holders.iter().map(Holder::bytes).fold(0, u64::saturating_add);
-    Held {
-        name: heap.allocator.clone(),
-        source: Source::Bfc,
-        moment: "when it was dumped",
-        total: (total, "in chunks"),
-        in_use,
-        has_failed: heap.failed_request.map(|_| true),
-        holders,
-        rest: vec![("free chunks", i128::from(total) - i128::from(in_use))],
-    }
+    heap.bins.iter().filter(|bin| bin.bytes_in_use.0 > 0).map(holder).collect()
+}
+
+/// A sum of equal blocks; where it does not divide, one of them is larger.
+fn equal_blocks(bytes: u64, count: u64) -> impl Iterator<Item = (u64, u64)> {
+    let count = count.max(1);
+    let (each, over) = (bytes / count, bytes % count);
+    let blocks = [(each, count - u64::from(over > 0)), (each + over, u64::from(over > 0))];
+    blocks.into_iter().filter(|block| block.1 > 0)
 }
 
 /// A BFC allocator as a message lists it: its chunks with their purpose, or how many there are of each size.
 fn of_message(failure: &Failure) -> Held {
-    let units = UnitSystem::Binary;
     let mut rows: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
     let mut total = 0u64;
     for chunk in &failure.chunks {
         total = total.saturating_add(chunk.size.0);
         if chunk.in_use {
-            let size = || format!("chunks of {}", units.short(chunk.size));
-            let name = chunk.annotation.clone().unwrap_or_else(size);
+            let name = chunk.annotation.clone().unwrap_or_else(|| chunks_of(chunk.size));
             *rows.entry(name).or_default().entry(chunk.size.0).or_default() += 1;
         }
     }
     if failure.chunks.is_empty() {
         for &(count, size) in &failure.chunk_sizes {
             total = total.saturating_add(size.0.saturating_mul(count));
-            *rows.entry(format!("chunks of {}", units.short(size))).or_default().entry(size.0).or_default() += count;
+            *rows.entry(chunks_of(size)).or_default().entry(size.0).or_default() += count;
         }
     }
-    let holders: Vec<Holder> = rows
-        .into_iter()
-        .map(|(name, sizes)| {
-            let keys = [hash(&name); 5];
-            let blocks = sizes.into_iter().collect();
-            Holder { kind: "in use".to_owned(), name, keys, blocks, ..Holder::default() }
-        })
-        .collect();
-    let in_use: u64 = holders.iter().map(Holder::bytes).fold(0, u64::saturating_add);
-    Held {
-        name: failure.text("allocator").unwrap_or("BFC allocator").to_owned(),
-        source: Source::Bfc,
-        moment: "when the request failed",
-        total: (total, "in chunks"),
-        in_use,
-        has_failed: Some(failure.is_error),
-        holders,
-        rest: vec![("free chunks", i128::from(total) - i128::from(in_use))],
-    }
+    let holder = |(name, sizes): (String, BTreeMap<u64, u64>)| {
+        let (keys, blocks) = ([hash(&name); 5], sizes.into_iter().collect());
+        Holder { kind: "in use".to_owned(), name, keys, blocks, ..Holder::default() }
+    };
+    let known = (failure.text("allocator").unwrap_or("BFC allocator"), "when the request failed");
+    bfc(known, total, Some(failure.is_error), rows.into_iter().map(holder).collect())
 }
 
 /// Live arrays and executables, with the stacks that made them.
@@ -290,22 +275,17 @@ fn of_arrays(set: &LiveSet, analysis: &LiveAnalysis) -> Held {
             holders.push(by_stack(kind, &stack));
             holders.len() - 1
         });
-        // The file has sums of equal objects; a sum that does not divide is one block more.
-        let count = entry.count.max(1);
-        let (each, over) = (entry.bytes.0 / count, entry.bytes.0 % count);
-        let blocks = &mut holders[place].blocks;
-        blocks.extend([(each, count - u64::from(over > 0)), (each + over, u64::from(over > 0))]);
-        blocks.retain(|block| block.1 > 0);
+        // The file has sums of equal objects.
+        holders[place].blocks.extend(equal_blocks(entry.bytes.0, entry.count));
     }
-    let in_use: u64 = holders.iter().map(Holder::bytes).fold(0, u64::saturating_add);
-    Held {
+    let held = Held {
         name: Source::LiveArrays.name().to_owned(),
         source: Source::LiveArrays,
         moment: "when it was written",
         total: (analysis.total.0, "live"),
-        in_use,
         has_failed: None,
         holders,
-        rest: vec![("not listed", i128::from(analysis.total.0) - i128::from(in_use))],
-    }
+        rest: Vec::new(),
+    };
+    held.with_rest("not listed")
 }

@@ -18,7 +18,7 @@ impl Files {
 impl App {
     /// The programs of the folders that two entries are in; none if they are not in two folders.
     pub(super) fn paired_programs(&mut self, before: EntryId, after: EntryId) -> Arc<Vec<PairedProgram>> {
-        let group = |id: EntryId| self.files.entries.iter().find(|entry| entry.id() == id)?.group;
+        let group = |id: EntryId| self.files.entry(id)?.group;
         let (Some(was), Some(is)) = (group(before), group(after)) else { return Arc::default() };
         if was == is {
             return Arc::default();

@@ -110,7 +110,7 @@ impl App {
                 open.shared.show_view(COMPARE);
             }
             let column = self.columns.pop();
-            let column = column.and_then(|id| self.files.entries.iter().position(|entry| entry.id() == id));
+            let column = column.and_then(|id| self.files.row_of(id));
             if let Some(column) = column {
                 let work = self.work();
                 self.files.add_column(column, after, &work);
@@ -132,7 +132,7 @@ impl App {
 
     /// An entry that is compared as it is now; what was closed meanwhile stays compared.
     fn beside(&self, id: EntryId, known: Option<Beside>) -> Option<Beside> {
-        let other = self.files.entries.iter().find(|entry| entry.id() == id);
+        let other = self.files.entry(id);
         match other.map(|entry| (entry, &entry.state)) {
             Some((entry, FileState::Open(other))) if !self.is_veiled(other) => {
                 Some(Beside { id: id.0, name: self.distinct_name_of(entry), document: Arc::clone(&other.document) })
@@ -153,7 +153,7 @@ impl App {
                 let side = Beside { id, name: known.name.clone(), document: Arc::clone(&known.document) };
                 known.beside.iter().find(|column| column.id == id).cloned().or(Some(side))
             };
-            let other = self.files.entries.iter().find(|entry| entry.id() == id);
+            let other = self.files.entry(id);
             let names = other.map(|before| self.names_compared(before, &self.files.entries[row]));
             let before = self.beside(id, of(id.0)).map(|before| Before {
                 name: names.as_ref().map_or(before.name, |names| names[0].clone()),
@@ -193,7 +193,7 @@ impl App {
     pub(in crate::ui::app) fn swap_comparison(&mut self) {
         let Some(after) = self.files.current else { return };
         let id = self.files.current().and_then(|open| open.against);
-        let before = id.and_then(|id| self.files.entries.iter().position(|entry| entry.id() == id));
+        let before = id.and_then(|id| self.files.row_of(id));
         if let Some(before) = before {
             let work = self.work();
             self.files.compare(after, before, &work);
@@ -211,8 +211,7 @@ impl App {
         }
         self.ctx.request_repaint_after(std::time::Duration::from_secs_f64(left));
         let current = self.files.current.and_then(|row| self.files.entries.get(row)).map(FileEntry::id);
-        let position = |id: &EntryId| self.files.entries.iter().position(|entry| entry.id() == *id);
-        let (true, Some(row)) = (current.as_ref() == Some(after), position(before)) else { return };
+        let (true, Some(row)) = (current.as_ref() == Some(after), self.files.row_of(*before)) else { return };
         let (other, shown) = (&self.files.entries[row], self.files.current.map(|row| &self.files.entries[row]));
         // Two folders are compared program by program.
         let folders = [Some(other), shown].map(|entry| entry.and_then(|entry| self.folder_of(entry)));
@@ -239,7 +238,7 @@ impl App {
         let Some((entry, before)) = current.zip(shown_before) else { return };
         let after = entry.id();
         let document = |id: EntryId| {
-            let entry = self.files.entries.iter().find(|entry| entry.id() == id);
+            let entry = self.files.entry(id);
             entry.and_then(|entry| match &entry.state {
                 FileState::Open(open) => Some(&open.document),
                 _ => None,

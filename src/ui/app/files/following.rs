@@ -112,11 +112,10 @@ impl Files {
         members.extend(old.into_values().flatten().filter(is_in_use));
         let first = members.first().map(FileEntry::id);
         self.entries.splice(at..at, members);
-        let position = |id| self.entries.iter().position(|entry| entry.id() == id);
-        self.current = shown.and_then(position);
+        self.current = shown.and_then(|id| self.row_of(id));
         self.is_unordered = true;
         let is_idle = self.current.is_none() && !self.is_loading();
-        let wanted = failed.or(first.filter(|_| is_idle)).and_then(position);
+        let wanted = failed.or(first.filter(|_| is_idle)).and_then(|id| self.row_of(id));
         if let Some(row) = wanted {
             self.show(row, work);
         }
@@ -161,7 +160,7 @@ impl App {
     /// Says which program is shown because it has just failed.
     pub(in crate::ui::app) fn tell_newest_failure(&mut self) {
         let Some(id) = self.files.newest_failure.take() else { return };
-        let Some(entry) = self.files.entries.iter().find(|entry| entry.id() == id) else { return };
+        let Some(entry) = self.files.entry(id) else { return };
         let words = format!("{} has just failed", self.name_of(entry));
         self.say(&words);
     }

@@ -125,6 +125,16 @@ impl Files {
         self.entries.iter().position(is_it)
     }
 
+    /// The row of an entry; `None` once it is closed.
+    pub(in crate::ui::app) fn row_of(&self, id: EntryId) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.id() == id)
+    }
+
+    /// An entry; `None` once it is closed.
+    pub(in crate::ui::app) fn entry(&self, id: EntryId) -> Option<&FileEntry> {
+        self.entries.iter().find(|entry| entry.id() == id)
+    }
+
     fn next_id(&mut self) -> EntryId {
         self.last_id += 1;
         EntryId(self.last_id)
@@ -305,7 +315,7 @@ impl Files {
             _ => usize::MAX,
         };
         self.entries[first..end].sort_by_key(rank_of);
-        self.current = shown.and_then(|id| self.entries.iter().position(|entry| entry.id() == id));
+        self.current = shown.and_then(|id| self.row_of(id));
         let rows = &self.entries[first..end];
         if rows.iter().all(|entry| matches!(entry.state, FileState::Listed(_))) {
             let named = program.and_then(|name| rows.iter().position(|entry| entry.is_called(name)));
@@ -461,7 +471,7 @@ impl Files {
             std::cmp::Reverse(unit.iter().filter_map(FileEntry::verdict).max().unwrap_or_default())
         });
         self.entries = units.into_iter().flatten().collect();
-        self.current = shown.and_then(|id| self.entries.iter().position(|entry| entry.id() == id));
+        self.current = shown.and_then(|id| self.row_of(id));
     }
 
     /// Shows the worst of what was opened together, once all of it is read.
@@ -559,7 +569,7 @@ impl Files {
         let first = self.entries.iter().position(|entry| entry.group == Some(id)).unwrap_or(0);
         self.entries.retain(|entry| entry.group != Some(id));
         self.groups.retain(|group| group.id != id);
-        self.current = shown.and_then(|id| self.entries.iter().position(|entry| entry.id() == id));
+        self.current = shown.and_then(|id| self.row_of(id));
         self.show_something(first);
     }
 

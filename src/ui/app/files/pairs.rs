@@ -33,8 +33,7 @@ impl Files {
     /// Starts the comparison that is waiting, if both of its files are read; returns the entry after.
     pub(super) fn compare_read(&mut self) -> Option<usize> {
         let pair = self.comparing.as_ref()?;
-        let position = |id: &EntryId| self.entries.iter().position(|entry| entry.id() == *id);
-        let (Some(before), Some(after)) = (position(&pair.before), position(&pair.after)) else {
+        let (Some(before), Some(after)) = (self.row_of(pair.before), self.row_of(pair.after)) else {
             self.comparing = None;
             return None;
         };

@@ -95,7 +95,7 @@ impl App {
 
     /// Goes to the places of a session in the files that are read.
     pub(in crate::ui::app) fn go_to_places(&mut self) {
-        let mut against = None;
+        let mut against = Vec::new();
         for (at, entry) in self.files.entries.iter_mut().enumerate() {
             let is_it = |(target, link): &(Target, DeepLink)| {
                 let named = link.program.as_deref().filter(|_| entry.group.is_some());
@@ -104,11 +104,11 @@ impl App {
             let row = self.places.iter().position(is_it);
             if let (FileState::Open(open), Some(row)) = (&mut entry.state, row) {
                 let mut place = self.places.remove(row).1;
-                against = place.against.take().map(|name| (name, at)).or(against);
+                against.extend(place.against.take().map(|name| (name, at)));
                 go_to(open, place);
             }
         }
-        if let Some((name, after)) = against {
+        for (name, after) in against {
             self.compare_within(&name, after);
         }
         if !self.files.is_loading() {
@@ -120,7 +120,7 @@ impl App {
     fn compared_path(&self) -> Option<String> {
         let after = self.files.entries.get(self.files.current?)?;
         let id = self.files.current()?.against?;
-        let before = self.files.entries.iter().find(|entry| entry.id() == id)?;
+        let before = self.files.entry(id)?;
         let is_whole = |entry: &FileEntry| entry.group.is_none() || self.files.own_list(entry).is_some();
         let path = before.target.origin().filter(|_| is_whole(after) && is_whole(before))?;
         Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())

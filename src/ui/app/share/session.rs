@@ -86,7 +86,7 @@ impl App {
             let FileState::Open(open) = &after.state else { continue };
             // The first pair is what is compared, further ones are its columns.
             for side in open.against.iter().chain(&open.beside) {
-                let before = self.files.entries.iter().find(|entry| entry.id() == *side);
+                let before = self.files.entry(*side);
                 if let Some((before, after)) = before.and_then(|before| place(before).zip(place(after)))
                     && before != after
                     && !found.contains(&[before, after])
