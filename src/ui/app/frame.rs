@@ -222,12 +222,14 @@ impl App {
     }
 
     fn take_drops(&mut self, ctx: &egui::Context) {
-        let dropped = ctx.input(|i| i.raw.dropped_files.clone());
+        let mut dropped: Vec<_> =
+            ctx.input(|input| input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
+        dropped.extend(self.refused_drops.iter().flat_map(|drops| drops.try_iter().flatten()));
         if !dropped.is_empty() {
             let current = self.files.current.and_then(|row| self.files.entries.get(row));
             self.dropped_on = current.filter(|_| dropped.len() == 1).map(FileEntry::id);
             self.offered = None;
-            self.open_together(dropped.iter().map(|file| file.path().to_owned()).collect());
+            self.open_together(dropped);
         }
         // Text pasted into the window is opened; text pasted into a field is not.
         if !ctx.text_edit_focused() {

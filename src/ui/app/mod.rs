@@ -6,6 +6,8 @@ mod files;
 mod frame;
 mod frame_times;
 pub mod help;
+#[cfg(target_os = "linux")]
+mod refused_drops;
 mod run;
 mod settings;
 mod settings_store;

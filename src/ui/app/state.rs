@@ -1,7 +1,9 @@
 //! The application state: files, options, and what is open in the window.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Receiver;
 
 use egui::Vec2;
 
@@ -81,6 +83,8 @@ pub struct App {
     pub(super) offered: Option<(EntryId, EntryId, f64)>,
     /// The entry that was shown when a file was dropped, until that is read.
     pub(super) dropped_on: Option<EntryId>,
+    /// Paths that were dropped on the window and that the window system's library does not give us.
+    pub(super) refused_drops: Option<Receiver<Vec<PathBuf>>>,
     /// What draws the window, with its version.
     pub(super) graphics: Option<String>,
     pub(super) ctx: egui::Context,
@@ -127,6 +131,7 @@ impl App {
             places: Vec::new(),
             offered: None,
             dropped_on: None,
+            refused_drops: None,
             graphics: None,
             ctx: ctx.clone(),
             running: Arc::default(),

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+#[cfg(target_os = "linux")]
+use super::refused_drops;
 use super::{App, SettingsStore};
 use crate::open::Target;
 use crate::ui::session::Options;
@@ -67,6 +69,10 @@ pub fn run(
                     let version = gl.version();
                     format!("OpenGL {}.{} {}", version.major, version.minor, version.vendor_info)
                 });
+                #[cfg(target_os = "linux")]
+                {
+                    app.refused_drops = refused_drops::watch(creation, &creation.egui_ctx);
+                }
                 app.link = Some(link);
                 app.open_named(targets);
                 if let Some(folder) = followed {

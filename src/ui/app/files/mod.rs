@@ -126,12 +126,12 @@ impl Files {
     }
 
     /// The row of an entry; `None` once it is closed.
-    pub(in crate::ui::app) fn row_of(&self, id: EntryId) -> Option<usize> {
+    pub(super) fn row_of(&self, id: EntryId) -> Option<usize> {
         self.entries.iter().position(|entry| entry.id() == id)
     }
 
     /// An entry; `None` once it is closed.
-    pub(in crate::ui::app) fn entry(&self, id: EntryId) -> Option<&FileEntry> {
+    pub(super) fn entry(&self, id: EntryId) -> Option<&FileEntry> {
         self.entries.iter().find(|entry| entry.id() == id)
     }
 
