@@ -6,7 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, Total, counted, listed, short_names};
 use crate::analysis::what_if::{Arguments, Edit, Role};
-use crate::model::{Bytes, ElementType, FastSet, Program};
+use crate::model::{AllocationId, BufferId, Bytes, ElementType, FastMap, FastSet, Program};
 
 /// Name of the rule.
 pub const NAME: &str = "donation";
@@ -64,15 +64,35 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     finding.warnings.extend(copies(case, &prediction.pairs));
     finding.changes_results = ChangesResults::No;
+    let standing = standing(case);
+    let shape = |buffer: BufferId| case.node(buffer).map(|node| (node.element_type, &node.dimensions));
     let mut evidence: Vec<_> = prediction
         .pairs
         .iter()
         .flat_map(|&(a, r)| [&case.memory.base[a as usize], &case.memory.base[r as usize]])
-        .map(|base| (base.size, base.buffer))
+        .map(|base| {
+            let allocation = case.program.buffers.allocation_of(base.buffer);
+            let there = allocation.and_then(|id| standing.get(&id).copied());
+            (base.size, there.filter(|&there| shape(there) == shape(base.buffer)).unwrap_or(base.buffer))
+        })
         .collect();
     evidence.sort_by_key(|&(size, buffer)| (std::cmp::Reverse(size), buffer));
     finding.buffers = evidence.into_iter().map(|(_, buffer)| buffer).collect();
     findings.push(finding);
+}
+
+/// What stands at the peak in each allocation: the view of the peak names that, which may be an earlier value of a result
+/// in the same place.
+fn standing(case: &ProgramContext<'_>) -> FastMap<AllocationId, BufferId> {
+    let buffers = &case.program.buffers;
+    let mut standing: FastMap<AllocationId, Option<BufferId>> = FastMap::default();
+    for buffer in case.space.at_peak.buffers() {
+        if let Some(id) = buffers.allocation_of(buffer) {
+            // Only where it stands there alone.
+            standing.entry(id).and_modify(|only| *only = None).or_insert(Some(buffer));
+        }
+    }
+    standing.into_iter().filter_map(|(id, only)| Some((id, only?))).collect()
 }
 
 /// Share of an argument's bytes that must have a result of their shape for it to be donated whole.

@@ -298,21 +298,27 @@ fn path_of(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, kind
 
 /// The framework's scopes of a buffer, arguments by their path.
 fn scopes(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, opcode: &str, fold: bool) -> Vec<Step> {
+    let folded = |part: &str| (if fold { scope::fold(part) } else { part.to_owned() }, part.to_owned());
+    let of_argument = |head: &str, path: &str| {
+        let (name, rest) = scope::argument(path)?;
+        let mut path = vec![same(head.to_owned()), same(name.to_owned())];
+        path.extend(rest.split(['[', ']', '.', '\'', '"']).filter(|part| !part.is_empty()).map(folded));
+        Some(path)
+    };
     // What names itself by what it holds: a stack of a scan, a copy of an argument.
     let label = analysis.labels(program).of(program, buffer);
     if let Some(label) = label.as_ref().filter(|label| label.borrowed.is_empty()) {
+        if let Some(copied) = label.text.strip_prefix("copy of ") {
+            let whole = || vec![same("copies of arguments".to_owned()), same(copied.to_owned())];
+            return of_argument("copies of arguments", copied).unwrap_or_else(whole);
+        }
         let (head, rest) = label.text.split_once(": ").unwrap_or((label.text.as_str(), ""));
-        let copy = label.text.strip_prefix("copy of ").map(|path| ("copies of arguments", path));
-        let (head, rest) = copy.unwrap_or((head, rest));
         return [head, rest].into_iter().filter(|part| !part.is_empty()).map(|part| same(part.to_owned())).collect();
     }
-    let folded = |part: &str| (if fold { scope::fold(part) } else { part.to_owned() }, part.to_owned());
     let instruction = program.buffers.instruction_of(buffer);
     let own = || instruction.map(|i| program.text.op_name(i)).unwrap_or_default();
     let op_name = label.map_or_else(own, |label| label.borrowed);
-    if let Some((name, rest)) = scope::argument(&op_name) {
-        let mut path = vec![same("arguments".to_owned()), same(name.to_owned())];
-        path.extend(rest.split(['[', ']', '.', '\'', '"']).filter(|part| !part.is_empty()).map(folded));
+    if let Some(path) = of_argument("arguments", &op_name) {
         return path;
     }
     let path: Vec<Step> = scope::path(&op_name).into_iter().map(folded).collect();

@@ -17,7 +17,7 @@ pub mod xprof_json;
 pub mod xspace;
 
 pub use decoder::{Context, DecodeError, Decoder, Family, Reads};
-pub use registry::{LOOKED_FOR, decode, inputs, reads_by_name};
+pub use registry::{LOOKED_FOR, decode, families, inputs, reads_by_name};
 pub use reporter::Reporter;
 
 /// Every format. Those with an unambiguous signature come before those guessed from text.

@@ -43,6 +43,11 @@ pub fn inputs() -> Vec<String> {
     Family::ALL.iter().map(line).collect()
 }
 
+/// What can be opened, in a sentence per family without its patterns.
+pub fn families() -> impl Iterator<Item = &'static str> {
+    Family::ALL.iter().map(|family| family.words())
+}
+
 /// Decodes an input with the first decoder that recognises it.
 ///
 /// # Errors

@@ -199,3 +199,15 @@ fn a_checkpoint_is_a_switch_for_so_many_of_the_layers() {
     harness.run();
     assert_eq!(on(&harness), [] as [&str; 0], "switched off");
 }
+
+#[test]
+fn parts_of_the_bar_without_room_for_their_words_are_told_beside_it() {
+    let link = DeepLink { view: Some("overview".to_owned()), ..DeepLink::default() };
+    let path = common::samples().join("v5e_mlp_f32");
+    let harness = gui::window(&[&path], [1280.0, 800.0], ThemeChoice::Light, link);
+    let painted: Vec<String> = gui::painted(&harness).into_iter().map(|text| text.words).collect();
+    // 297 MiB of 15.75 GiB: no part of the bar is wide enough for a letter.
+    for name in ["Parameter  ", "Temporary  "] {
+        assert!(painted.iter().any(|words| words.starts_with(name) && words.ends_with("iB")), "{name}: {painted:?}");
+    }
+}

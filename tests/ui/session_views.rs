@@ -396,8 +396,9 @@ fn errors_are_newest_first_and_fold_once_something_opens() {
     assert!(height("gone.hlo.pb").expect("the newest") < height("noise.bin").expect("the one before"));
     assert_eq!(height("empty.hlo.pb"), None, "only three are shown");
     assert!(says(&harness, "3 of 4 errors are shown") && says(&harness, "Dismiss all"), "{:?}", words(&harness));
-    let formats = words(&harness).iter().filter(|label| label.starts_with("Supported files.")).count();
-    assert!(formats <= 1, "the formats are listed once");
+    let formats: Vec<_> = words(&harness).into_iter().filter(|label| label.starts_with("Supported files.")).collect();
+    assert_eq!(formats.len(), 1, "the formats are listed once");
+    assert!(!formats[0].contains('*'), "without the patterns of their names: {formats:?}");
     gui::drop_files(&mut harness, &[&sample, &folder.0.join("gone too.hlo.pb")]);
     assert!(says(&harness, "4 earlier files could not be read"), "{:?}", words(&harness));
     assert!(says(&harness, "Could not read gone too.hlo.pb"), "{:?}", words(&harness));
@@ -405,6 +406,16 @@ fn errors_are_newest_first_and_fold_once_something_opens() {
     harness.get_by_label("Dismiss all").click();
     harness.run_ok();
     assert!(!says(&harness, "could not be read") && !says(&harness, "Could not read"), "{:?}", words(&harness));
+}
+
+#[test]
+fn programs_of_one_name_in_one_file_keep_their_names_and_are_numbered() {
+    let harness = window(&common::samples().join("jax_cpu_trace"), None);
+    let painted: Vec<String> = gui::painted(&harness).into_iter().map(|text| text.words).collect();
+    assert!(painted.iter().any(|words| words == "jit_multiply"), "{painted:?}");
+    let numbers: Vec<&String> = painted.iter().filter(|words| words.ends_with(" of 3")).collect();
+    assert!(numbers.contains(&&"vm, 1 of 3".to_owned()) && numbers.contains(&&"vm, 3 of 3".to_owned()), "{painted:?}");
+    assert!(painted.contains(&"vm".to_owned()), "the only one of its name has no number: {painted:?}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ use x11rb::rust_connection::RustConnection;
 const LOOK: Duration = Duration::from_millis(30);
 
 /// After this time a drag that has not ended is forgotten.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// Longest list of paths that is read, in units of four bytes.
 const MAX_LIST: u32 = 1 << 20;

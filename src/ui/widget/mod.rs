@@ -9,6 +9,7 @@ pub mod icicle;
 pub mod keys;
 pub mod magnifier;
 pub mod raster;
+mod shorter;
 pub mod soft_painter;
 pub mod style;
 pub mod table;

@@ -182,8 +182,14 @@ impl App {
                         }
                     }
                     if open.iter().take(MOST_CARDS).any(|&index| cards[index].is_other_kind) {
-                        let hint = format!("Supported files. {}", crate::decode::inputs().join(". "));
+                        let families: Vec<&str> = crate::decode::families().collect();
+                        let hint = format!("Supported files. {}.", families.join(". "));
                         ui.add(egui::Label::new(text(hint, size::SMALL, Weight::Regular, theme.text3)).wrap());
+                        // The welcome screen has it, too.
+                        let is_welcome = self.files.entries.is_empty();
+                        if !is_welcome && controls::link(ui, "How do I get a dump?", theme).clicked() {
+                            pressed = Some(Answer::Help);
+                        }
                     }
                 },
             );
@@ -207,6 +213,7 @@ impl App {
                 (files..cards.len()).for_each(|_| self.failed_jobs.dismiss(0));
             }
             Some(Answer::Unfold) => self.folded_errors = 0,
+            Some(Answer::Help) => self.run(Command::Help(HelpPage::Dump)),
             None => {}
         }
     }
@@ -313,6 +320,7 @@ enum Answer {
     Dismiss(usize),
     DismissAll,
     Unfold,
+    Help,
 }
 
 /// Maximum number of cards shown at once.

@@ -214,6 +214,7 @@ fn count(ui: &mut Ui, theme: &Theme, shared: &Shared, hits: Option<&SearchResult
     let shown = if length == Length::Short { short } else { words.clone() };
     let response = ui.label(text(shown, size::SMALL, Weight::Medium, theme.text2));
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));
+    response.on_hover_text("Of all buffers of this memory, live at any step");
 }
 
 /// How much is written of a count.

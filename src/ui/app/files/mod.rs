@@ -24,6 +24,7 @@ pub(super) mod writing;
 pub(super) use compared::{PairedFolders, ToCompare};
 pub use entry::{EntryId, FileEntry, FileState, OpenFile};
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -434,22 +435,38 @@ impl Files {
         (group.collection.entries.len() == 1).then_some(group)
     }
 
-    /// The folder that tells an entry from others of the same name; `None` where the name alone does.
+    /// The folder that tells an entry from others of the same name; `None` where the name alone does, or the folder does
+    /// not either.
     #[must_use]
     pub fn place_of(&self, entry: &FileEntry) -> Option<String> {
-        let own = self.own_list(entry);
-        let name = own.map_or(&entry.name, |list| &list.name);
-        let is_same = |other: &FileEntry| {
-            other.id() != entry.id() && self.own_list(other).map_or(&other.name, |list| &list.name) == name
-        };
-        if !self.entries.iter().any(is_same) {
-            return None;
+        let place = self.folder_of(entry).filter(|place| !place.is_empty())?;
+        let is_elsewhere = |other: &FileEntry| self.folder_of(other).as_deref() != Some(&*place);
+        self.namesakes(entry).any(is_elsewhere).then(|| place.clone().into_owned())
+    }
+
+    /// Which of how many programs of the same name in one folder an entry is, from 1; `None` where it is the only one.
+    #[must_use]
+    pub fn number_of(&self, entry: &FileEntry) -> Option<(usize, usize)> {
+        let place = self.folder_of(entry);
+        let twins: Vec<EntryId> =
+            (self.namesakes(entry).filter(|other| self.folder_of(other) == place)).map(FileEntry::id).collect();
+        let before = twins.iter().filter(|&&other| other < entry.id()).count();
+        (!twins.is_empty()).then_some((before + 1, twins.len() + 1))
+    }
+
+    /// The other entries of the same name.
+    fn namesakes<'a>(&'a self, entry: &'a FileEntry) -> impl Iterator<Item = &'a FileEntry> {
+        let name_of = |entry: &'a FileEntry| self.own_list(entry).map_or(&entry.name, |list| &list.name);
+        let name = name_of(entry);
+        self.entries.iter().filter(move |other| other.id() != entry.id() && name_of(other) == name)
+    }
+
+    /// Name of the folder that an entry is in, within what was opened.
+    fn folder_of<'a>(&self, entry: &'a FileEntry) -> Option<Cow<'a, str>> {
+        match entry.listed().filter(|_| self.own_list(entry).is_none()) {
+            Some(listed) => Some(Cow::Borrowed(&listed.group)),
+            None => Some(entry.target.origin()?.parent()?.file_name()?.to_string_lossy()),
         }
-        let place = match entry.listed().filter(|_| own.is_none()) {
-            Some(listed) => listed.group.clone(),
-            None => entry.target.origin()?.parent()?.file_name()?.to_string_lossy().into_owned(),
-        };
-        Some(place).filter(|place| !place.is_empty())
     }
 
     /// Sorts entries worst first ([`EntryVerdict`](entry::EntryVerdict)); members of a group stay together. Nothing moves

@@ -98,6 +98,10 @@ impl App {
                 facts.second = std::mem::replace(&mut first, place);
             }
         }
+        if let Some((number, count)) = self.files.number_of(entry).filter(|_| !facts.error) {
+            let parted = if facts.second.is_empty() { "" } else { ", " };
+            facts.second = format!("{}{parted}{number} of {count}", facts.second);
+        }
         let mark_at = Pos2::new(if rail { rect.center().x } else { rect.left() + 19.0 }, rect.top() + 17.0);
         let (left, right) = (rect.left() + 34.0, rect.right() - 16.0);
         let painter = ui.painter().clone();

@@ -77,7 +77,7 @@ fn one(ui: &Ui, context: &ViewContext<'_>, cell: Rect, part: Part, readout: &Rea
     let unit_at = Pos2::new(drawn.right() + 5.0, base - lift);
     ui.painter().text(unit_at, Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
     if !readout.also.is_empty() {
-        let also = format!("= {}", readout.also.join(", "));
+        let also = format!("same as {}", readout.also.join(", "));
         let at = Pos2::new(left, base + 1.0);
         paint_cut(ui.painter(), (at, Align2::LEFT_TOP), &also, small, theme.text3, room);
     }

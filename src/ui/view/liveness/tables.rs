@@ -4,13 +4,31 @@ use egui::{Role, Ui, WidgetInfo};
 
 use super::{REST, State, choose, program};
 use crate::analysis::tiles::TileAnalysis;
-use crate::model::{Bytes, TileMemory, percent, thousands};
+use crate::model::{Bytes, TileMemory, UnitSystem, percent, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table};
 use crate::ui::widget::theme::size;
+
+/// Width in points below which the table of steps shows what is needed alone.
+const NARROW: f32 = 420.0;
+
+/// A column of the table of steps; its number is what the rows are sorted by.
+#[derive(Clone, Copy)]
+enum What {
+    Step,
+    Name,
+    Kind,
+    Live,
+    Runs,
+}
+
+/// The one unit of a column of bytes, by its largest number.
+fn unit_of(context: &ViewContext<'_>, most: u64) -> (u64, &'static str) {
+    context.options.units.unit_for(Bytes(if most >= 1 << 30 { 1 << 20 } else { most }))
+}
 
 /// The table of steps, with its filter.
 pub fn steps(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis, state: &mut State) {
@@ -39,24 +57,31 @@ pub fn steps(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, ti
         );
         ui.label(text(words, size::SMALL, Weight::Medium, theme.accent));
     }
-    let columns = [
-        Column::number("Step", 64.0),
-        Column::text("Name", 160.0, 3.0),
-        Column::text("Kind", 108.0, 0.0),
-        Column::number("Not always live", 168.0),
-        Column::number("Runs", 56.0).fixed(),
-    ];
     let most = state.bytes.iter().max().copied().unwrap_or(0).max(1);
-    let rows = std::mem::take(&mut state.rows);
+    let (unit, unit_name) = unit_of(context, most);
+    // Columns without room, or without anything in them, are left out; Details shows them.
     let program = |step: u32| program(memory, step);
+    let is_narrow = ui.available_width() < NARROW;
+    let has_runs = state.rows.iter().any(|&step| program(step).is_some_and(|program| program.runs.is_some()));
+    let columns: Vec<(What, Column)> = [
+        Some((What::Step, Column::number("Step", 52.0))),
+        Some((What::Name, Column::text("Name", 160.0, 3.0))),
+        (!is_narrow).then(|| (What::Kind, Column::text("Kind", 108.0, 0.0))),
+        Some((What::Live, Column::number(&format!("Not always live, {unit_name}"), 168.0))),
+        (has_runs && !is_narrow).then(|| (What::Runs, Column::number("Runs", 56.0).fixed())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let (shown, columns): (Vec<What>, Vec<Column>) = columns.into_iter().unzip();
+    let rows = std::mem::take(&mut state.rows);
     let table = Table {
         selected: rows.iter().position(|&step| step == chosen),
         lit: context.shared.cursor.and_then(|step| rows.iter().position(|&other| other == step)),
-        sort: Some(state.sort),
+        sort: shown.iter().position(|what| *what as usize == state.sort.0).map(|column| (column, state.sort.1)),
         keys: true,
         ..Table::new(&columns, rows.len(), "steps")
     };
-    let units = context.options.units;
     let bytes = &state.bytes;
     let response = table.show(
         ui,
@@ -65,17 +90,19 @@ pub fn steps(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, ti
         |row, column| {
             let step = rows[row];
             let here = bytes.get(step as usize).copied().unwrap_or(0);
-            match column {
-                0 => Cell::text(step.to_string()).quiet(),
-                1 => Cell::mono(memory.step_name(step as usize)),
-                2 => Cell::text(program(step).map_or("", |program| program.kind.as_str())).quiet(),
-                3 => Cell::text(units.short(Bytes(here))).bar(here as f32 / most as f32, REST),
-                _ => Cell::text(program(step).and_then(|p| p.runs).map_or_else(|| "\u{2013}".to_owned(), thousands))
-                    .quiet(),
+            match shown[column] {
+                What::Step => Cell::text(step.to_string()).quiet(),
+                What::Name => Cell::mono(memory.step_name(step as usize)),
+                What::Kind => Cell::text(program(step).map_or("", |program| program.kind.as_str())).quiet(),
+                What::Live => Cell::text(UnitSystem::in_unit(Bytes(here), unit)).bar(here as f32 / most as f32, REST),
+                What::Runs => {
+                    Cell::text(program(step).and_then(|p| p.runs).map_or_else(|| "\u{2013}".to_owned(), thousands))
+                        .quiet()
+                }
             }
         },
     );
-    if let Some(column) = response.sorted {
+    if let Some(column) = response.sorted.and_then(|column| shown.get(column)).map(|what| *what as usize) {
         state.sort = if state.sort.0 == column { (column, !state.sort.1) } else { (column, column >= 3) };
     }
     if let Some(row) = response.chosen {
@@ -107,9 +134,11 @@ pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
         let below = if state.folded.contains(&(node as u32)) { liveness.nodes[node].below } else { 0 };
         node += below as usize + 1;
     }
+    let peak = state.bytes.iter().max().copied().unwrap_or(0);
+    let (unit, unit_name) = unit_of(context, peak);
     let columns = [
         Column::text("Program", 120.0, 3.0).fixed(),
-        Column::number("Most", 80.0).fixed(),
+        Column::number(&format!("Most, {unit_name}"), 80.0).fixed(),
         Column::number("of the peak", 90.0).fixed(),
     ];
     // In a narrow table the names have the room of the shares, and of wide steps inward.
@@ -120,8 +149,6 @@ pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
         let end = node as usize + liveness.nodes[node as usize].below as usize;
         liveness.nodes[node as usize..=end.min(liveness.nodes.len() - 1)].iter().map(|n| n.bytes).max().unwrap_or(0)
     };
-    let peak = state.bytes.iter().max().copied().unwrap_or(0);
-    let units = context.options.units;
     let chosen = context.shared.step.and_then(|step| liveness.steps.get(step as usize).copied());
     let table = Table {
         selected: chosen.and_then(|node| shown.iter().position(|&other| other == node)),
@@ -149,7 +176,7 @@ pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
         |row| words(shown[row]).trim().to_owned(),
         |row, column| match column {
             0 => Cell::mono(words(shown[row])),
-            1 => Cell::text(units.short(Bytes(most_below(shown[row])))),
+            1 => Cell::text(UnitSystem::in_unit(Bytes(most_below(shown[row])), unit)),
             _ => Cell::text(percent(most_below(shown[row]), peak)).quiet(),
         },
     );

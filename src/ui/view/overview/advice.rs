@@ -17,7 +17,7 @@ use crate::ui::widget::theme::{size, space};
 pub const PLAN: f32 = 92.0;
 
 /// Height of a finding's card.
-const CARD: f32 = 122.0;
+const CARD: f32 = 126.0;
 
 /// Maximum number of findings shown as cards; the rest are lines.
 const CARDS: usize = 3;
@@ -190,7 +190,7 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
     let room = inner.width() - number.size().x - 12.0;
     painter.galley(Pos2::new(inner.right() - number.size().x, inner.top() - 1.0), number, theme.text);
     let mut job = egui::text::LayoutJob::simple(title.clone(), Weight::SemiBold.at(size::BODY), theme.text, room);
-    job.wrap.max_rows = 2;
+    job.wrap.max_rows = 3;
     let galley = painter.layout_job(job);
     let below = inner.top() + galley.size().y + 3.0;
     painter.galley(inner.min, galley, theme.text);
@@ -225,7 +225,7 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
         ChangesResults::Yes => ("results change", theme.warn),
     };
     if let (Some(needs), Some(limit), Some(outcome)) = (finding.allocated_after_bytes(), limit, finding.outcome()) {
-        let bar = Rect::from_min_max(Pos2::new(inner.left(), y - 26.0), Pos2::new(inner.right(), y - 18.0));
+        let bar = Rect::from_min_max(Pos2::new(inner.left(), y - 24.0), Pos2::new(inner.right(), y - 16.0));
         paint_gauge(&painter, bar, needs.0 as f64, Some(limit.0 as f64), theme);
         let units = context.options.units;
         let (color, _, mark) = look(outcome, theme);

@@ -56,6 +56,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
     );
     ui.painter().rect_filled(upper.union(lower), 0.0, theme.inset);
     let mut offset = 0.0;
+    let mut untold = Vec::new();
     for (category, bytes, count) in stacked(space) {
         let rect = Rect::from_min_max(
             Pos2::new(at(offset), upper.top()),
@@ -65,15 +66,26 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
         let hover =
             format!("{words}, {}, {} of the peak", counted(count as u64, "buffer"), percent(bytes.0, space.peak().0));
         let look = Look { theme, slot: colors::slot(category), line };
-        if segment(ui, look, rect, &[&words], &hover).clicked() {
+        let (response, is_told) = segment(ui, look, rect, &[&words], &hover);
+        if response.clicked() {
             context.shared.list_rows(RowScope::Peak);
             context.shared.set_filter(category.name().to_lowercase());
             context.go("buffers");
         }
+        if !is_told {
+            untold.push((bytes, words));
+        }
         offset += bytes.0 as f64;
     }
+    let free = Rect::from_min_max(
+        Pos2::new(at(space.peak().0.max(needs.0) as f64) + 10.0, upper.top()),
+        Pos2::new(line.unwrap_or(outer.right()) - 10.0, upper.bottom()),
+    );
+    tell_beside(ui, theme, free, untold);
     if let Some(data) = data {
-        lower_row(ui, context, data, lower, (&at, line));
+        let untold = lower_row(ui, context, data, lower, (&at, line));
+        let free = Rect::from_x_y_ranges(free.x_range(), lower.y_range());
+        tell_beside(ui, theme, free, untold);
     }
     if let Some(capacity) = capacity {
         let place = line.unwrap_or_default();
@@ -123,15 +135,17 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
     }
 }
 
+/// Draws the contributors; returns those with no room for their words.
 fn lower_row(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     data: &SpaceData,
     row: Rect,
     (at, line): (&dyn Fn(f64) -> f32, Option<f32>),
-) {
+) -> Vec<(Bytes, String)> {
     let theme = context.theme;
-    let Some(scene) = context.scene() else { return };
+    let mut untold = Vec::new();
+    let Some(scene) = context.scene() else { return untold };
     let mut offset = 0.0;
     for (category, _, _) in stacked(scene.space) {
         let mut items: Vec<_> = data.contributors.iter().filter(|item| item.category == category).collect();
@@ -151,10 +165,30 @@ fn lower_row(
             let hover = format!("{name}{count}, {size_words}, {}", item.shape);
             let first = format!("{name}{count}");
             let look = Look { theme, slot: colors::slot_of_class(item.class), line };
-            if segment(ui, look, rect, &[&first, &size_words], &hover).clicked() {
+            let (response, is_told) = segment(ui, look, rect, &[&first, &size_words], &hover);
+            if response.clicked() {
                 context.shared.select(item.buffers.first().copied());
             }
+            if !is_told {
+                untold.push((item.bytes, format!("{first}  {size_words}")));
+            }
         }
+    }
+    untold
+}
+
+/// Writes into the free space beside a bar what its parts have no room for: as many as fit, the largest first.
+fn tell_beside(ui: &Ui, theme: &Theme, free: Rect, mut untold: Vec<(Bytes, String)>) {
+    untold.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let mut x = free.left();
+    for (_, words) in untold {
+        let galley = ui.painter().layout_no_wrap(words, Weight::Medium.at(size::SMALL), theme.text2);
+        if x + galley.size().x > free.right() {
+            break;
+        }
+        let at = Pos2::new(x, free.center().y - galley.size().y / 2.0);
+        x += galley.size().x + 20.0;
+        ui.painter().galley(at, galley, theme.text2);
     }
 }
 
@@ -184,14 +218,14 @@ fn beside(rect: Rect, line: Option<f32>) -> Rect {
     if left.width() > right.width() { left } else { right }
 }
 
-/// A part of the bar: fill, words where they fit, and everything on hover.
+/// A part of the bar: fill, words where they fit, and everything on hover; returns whether all its words are there.
 fn segment(
     ui: &mut Ui,
     Look { theme, slot, line }: Look<'_>,
     rect: Rect,
     lines: &[&str],
     hover: &str,
-) -> egui::Response {
+) -> (egui::Response, bool) {
     let response =
         ui.interact(rect, ui.scope_id().with(("segment", rect.left().to_bits(), rect.top().to_bits())), Sense::click());
     let gap = if rect.width() > 3.0 { 1.0 } else { 0.0 };
@@ -201,7 +235,8 @@ fn segment(
         ui.painter().rect_stroke(fill, 0.0, Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
     }
     let rect = beside(rect, line);
-    if rect.width() > LEAST_NAMED {
+    let mut is_told = rect.width() > LEAST_NAMED;
+    if is_told {
         let font = Weight::SemiBold.at(size::SMALL);
         let width =
             |words: &str| ui.painter().layout_no_wrap(words.to_owned(), font.clone(), slot.text()).size().x + 12.0;
@@ -224,13 +259,14 @@ fn segment(
                 laid.size().x <= room
             };
             let name = line.split_once("  ").map_or(*line, |(name, _)| name);
-            let line = if fits(line) { line } else { name };
-            if i > 0 && !fits(line) {
+            let shown = if fits(line) { line } else { name };
+            is_told &= shown == *line && fits(shown);
+            if i > 0 && !fits(shown) {
                 continue;
             }
-            paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), line, weight.at(size::SMALL), slot.text(), room);
+            paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), shown, weight.at(size::SMALL), slot.text(), room);
         }
     }
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, hover));
-    response.on_hover_text_at_pointer(hover)
+    (response.on_hover_text_at_pointer(hover), is_told)
 }

@@ -197,6 +197,9 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
             Which::Program => "of all buffers is padding",
         };
         let room = ui.available_width() - CHOICE;
+        let laid = ui.painter().layout_no_wrap(of.to_owned(), Weight::Medium.at(size::HEADLINE), theme.text);
+        // The sentence below says of what.
+        let of = if laid.size().x > room { "is padding" } else { of };
         cut_label(ui, of, Weight::Medium.at(size::HEADLINE), theme.text, room);
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let here = if at_peak { "At the peak".to_owned() } else { format!("At step {step}") };

@@ -50,7 +50,10 @@ fn plain_name(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
     let instruction = cell.buffer.and_then(|buffer| scene.program.buffers.instruction_of(buffer));
     let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
     if cell.buffer.is_none() && cell.equal > 1 {
-        return format!("{}  \u{d7}{}", cells::title_of(&state.tree, &state.names, cell), thousands(cell.equal as u64));
+        let title = cells::title_of(&state.tree, &state.names, cell);
+        let count = format!("  \u{d7}{}", thousands(cell.equal as u64));
+        // A folded name has its own count, which may be the same.
+        return if title.ends_with(&count) { title } else { title + &count };
     }
     if op.is_empty() { cells::title_of(&state.tree, &state.names, cell) } else { scope::short(&op, 3) }
 }
