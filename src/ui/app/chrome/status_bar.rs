@@ -73,14 +73,15 @@ impl App {
         });
         let mut x = rect.left() + 16.0;
         for (i, part) in parts.into_iter().enumerate() {
-            if i > 0 {
-                vline(ui, x + 12.0, rect.top() + 8.0, rect.bottom() - 8.0, theme.line2);
-                x += 24.0;
-            }
-            let room = right.left() - 24.0 - x;
+            let parted = if i > 0 { 24.0 } else { 0.0 };
+            let room = right.left() - 24.0 - x - parted;
             if room < 40.0 {
                 break;
             }
+            if i > 0 {
+                vline(ui, x + 12.0, rect.top() + 8.0, rect.bottom() - 8.0, theme.line2);
+            }
+            x += parted;
             let (drawn, _) = crate::ui::widget::controls::paint_cut(
                 ui.painter(),
                 (Pos2::new(x, y), Align2::LEFT_CENTER),
