@@ -67,14 +67,11 @@ fn check(text: &Path, proto: &Path) -> Result<(), String> {
     }
     let ours = rows(&program, &ranges);
     if ours != dump.rows {
-        let at = ours.iter().zip(&dump.rows).position(|(a, b)| a != b).unwrap_or(0);
-        return Err(format!(
-            "row {at}: {:?} instead of {:?} ({} and {} rows)",
-            ours.get(at),
-            dump.rows.get(at),
-            ours.len(),
-            dump.rows.len()
-        ));
+        let only = |one: &[String], other: &[String]| -> Vec<String> {
+            one.iter().filter(|row| !other.contains(row)).take(8).cloned().collect()
+        };
+        let (wrong, missing) = (only(&ours, &dump.rows), only(&dump.rows, &ours));
+        return Err(format!("{wrong:?} instead of {missing:?} ({} and {} rows)", ours.len(), dump.rows.len()));
     }
     Ok(())
 }
@@ -99,5 +96,6 @@ pub fn compare_live_ranges(files: &Files) -> usize {
 
 #[test]
 fn live_ranges_equal_xlas_own_dump() {
-    assert!(compare_live_ranges(&Files::of_project()) >= 5);
+    // `v5e_pipeline` has loops that pass on through inner loops what another loop made: XLA has copies of it on record.
+    assert!(compare_live_ranges(&Files::of_project()) >= 6);
 }

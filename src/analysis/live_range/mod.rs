@@ -4,6 +4,7 @@
 
 mod flatten;
 mod in_place;
+mod merges;
 mod ranges;
 mod uses;
 mod values;

@@ -4,10 +4,8 @@
 //! Merges that turn out to have a single value are eliminated.
 
 use super::flatten::{AsyncChain, Flat};
+use super::merges::{self, MERGE};
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, Shape};
-
-/// Marks a merge in the forwarding table.
-const MERGE: u32 = 1 << 31;
 
 /// The value at every position. A value is identified by its defining position.
 #[derive(Debug, Default, Clone)]
@@ -55,6 +53,16 @@ struct Merge {
     position: u32,
     /// Input positions.
     inputs: Vec<u32>,
+    /// When XLA creates it: time of the loop or branch, which of its merges it is, and the shape node.
+    created: (u32, Of, u32),
+}
+
+/// Which merge of a loop: in this order they are created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Of {
+    Condition,
+    Body,
+    Result,
 }
 
 struct Builder<'a> {
@@ -96,14 +104,16 @@ impl Builder<'_> {
         }
     }
 
-    fn merge(&mut self, row: u32, node: u32, inputs: impl Iterator<Item = Option<u32>>) {
+    /// Merges values at (`row`, `node`), for the loop or branch `owner`.
+    fn merge(&mut self, (row, node): (u32, u32), (owner, of): (u32, Of), inputs: impl Iterator<Item = Option<u32>>) {
         let Some(position) = self.at(row, node) else { return };
+        let created = (self.flat.time_of(owner).unwrap_or(u32::MAX), of, node);
         let inputs: Vec<u32> = inputs.flatten().collect();
         if inputs.is_empty() {
             return;
         }
         self.forward[position as usize] = MERGE | self.merges.len() as u32;
-        self.merges.push(Merge { position, inputs });
+        self.merges.push(Merge { position, inputs, created });
     }
 
     /// Forwards parameters of called computations to the operands of the caller.
@@ -136,11 +146,13 @@ impl Builder<'_> {
         let caller = callers[0];
         match self.program.instructions.opcode[caller.index()] {
             Opcode::WHILE => {
-                let body_root = self.called(caller.0, 0).map_or(NO_ROW, |body| self.root_of(body));
+                let body = self.called(caller.0, 0);
+                let body_root = body.map_or(NO_ROW, |body| self.root_of(body));
                 let init = self.operand(caller.0, 0);
+                let of = if body == Some(computation) { Of::Body } else { Of::Condition };
                 for node in 0..nodes {
                     let inputs = [self.at(init, node), self.at(body_root, node)];
-                    self.merge(row, node, inputs.into_iter());
+                    self.merge((row, node), (caller.0, of), inputs.into_iter());
                 }
             }
             Opcode::CONDITIONAL => {
@@ -156,7 +168,7 @@ impl Builder<'_> {
                 } else {
                     for node in 0..nodes {
                         let inputs: Vec<_> = operands.iter().map(|&operand| self.at(operand, node)).collect();
-                        self.merge(row, node, inputs.into_iter());
+                        self.merge((row, node), (caller.0, Of::Body), inputs.into_iter());
                     }
                 }
             }
@@ -204,7 +216,7 @@ impl Builder<'_> {
                 let body_root = self.called(row, 0).map_or(NO_ROW, |body| self.root_of(body));
                 for node in 0..nodes {
                     let inputs = [self.at(body_root, node), self.at(first, node)];
-                    self.merge(row, node, inputs.into_iter());
+                    self.merge((row, node), (row, Of::Result), inputs.into_iter());
                 }
             }
             Opcode::CONDITIONAL => {
@@ -217,7 +229,7 @@ impl Builder<'_> {
                     .collect();
                 for node in 0..nodes {
                     let inputs: Vec<_> = roots.iter().map(|&root| self.at(root, node)).collect();
-                    self.merge(row, node, inputs.into_iter());
+                    self.merge((row, node), (row, Of::Result), inputs.into_iter());
                 }
             }
             Opcode::CALL => {
@@ -370,89 +382,22 @@ impl Builder<'_> {
 
     /// The value of each merge: its own position if several values reach it.
     fn dissolve(&self) -> Vec<u32> {
-        let merges = &self.merges;
-        // Resolve inputs to the ends of their chains.
-        let inputs: Vec<Vec<u32>> =
-            merges.iter().map(|m| m.inputs.iter().map(|&p| self.forward[p as usize]).collect()).collect();
-        let mut users: Vec<Vec<u32>> = vec![Vec::new(); merges.len()];
-        for (i, ends) in inputs.iter().enumerate() {
-            for &end in ends {
-                if end & MERGE != 0 {
-                    users[(end & !MERGE) as usize].push(i as u32);
-                }
-            }
-        }
-        // `replaced[m]`: the replacement of merge m; m itself if not replaced.
-        let mut replaced: Vec<u32> = (0..merges.len() as u32).map(|m| MERGE | m).collect();
-        let follow = |replaced: &[u32], mut end: u32| {
-            while end & MERGE != 0 {
-                let next = replaced[(end & !MERGE) as usize];
-                if next == end {
-                    break;
-                }
-                end = next;
-            }
-            end
+        // XLA creates the merges of a loop after those in its body.
+        let mut order: Vec<u32> = (0..self.merges.len() as u32).collect();
+        order.sort_by_key(|&row| self.merges[row as usize].created);
+        let mut rank = vec![0; order.len()];
+        order.iter().zip(0u32..).for_each(|(&row, at)| rank[row as usize] = at);
+        let ranked = |end: u32| if end & MERGE != 0 { MERGE | rank[(end & !MERGE) as usize] } else { end };
+        let inputs = |row: &u32| {
+            // The end of the chain that each input begins.
+            let inputs = &self.merges[*row as usize].inputs;
+            inputs.iter().map(|&position| ranked(self.forward[position as usize])).collect()
         };
-        let mut work: Vec<u32> = (0..merges.len() as u32).rev().collect();
-        while let Some(m) = work.pop() {
-            let own = MERGE | m;
-            if replaced[m as usize] != own {
-                continue;
-            }
-            let mut only = None;
-            let mut several = false;
-            for &end in &inputs[m as usize] {
-                let end = follow(&replaced, end);
-                if end == own {
-                    continue;
-                }
-                several |= only.is_some_and(|other| other != end);
-                only = Some(end);
-            }
-            if let (Some(end), false) = (only, several) {
-                replaced[m as usize] = end;
-                work.extend(&users[m as usize]);
-            }
-        }
-        Self::dissolve_circles(&inputs, &users, &mut replaced);
-        let position = |end: u32| {
-            if end & MERGE != 0 { merges[(end & !MERGE) as usize].position } else { end }
+        let ends = merges::optimized(order.iter().map(inputs).collect());
+        let position = |end: u32| match end & MERGE {
+            0 => end,
+            _ => self.merges[order[(end & !MERGE) as usize] as usize].position,
         };
-        (0..merges.len() as u32).map(|m| position(follow(&replaced, MERGE | m))).collect()
-    }
-
-    /// Replaces merges that reach only one value through each other by that value.
-    fn dissolve_circles(inputs: &[Vec<u32>], users: &[Vec<u32>], replaced: &mut [u32]) {
-        /// Which values a merge can reach.
-        #[derive(Clone, Copy, PartialEq)]
-        enum Reach {
-            None,
-            One(u32),
-            Many,
-        }
-        let join = |a: Reach, b: Reach| match (a, b) {
-            (Reach::None, x) | (x, Reach::None) => x,
-            (Reach::One(x), Reach::One(y)) if x == y => a,
-            _ => Reach::Many,
-        };
-        let mut reach = vec![Reach::None; inputs.len()];
-        let mut work: Vec<u32> = (0..inputs.len() as u32).rev().collect();
-        while let Some(m) = work.pop() {
-            let mut now = reach[m as usize];
-            for &end in &inputs[m as usize] {
-                let from = if end & MERGE != 0 { reach[(end & !MERGE) as usize] } else { Reach::One(end) };
-                now = join(now, from);
-            }
-            if now != reach[m as usize] {
-                reach[m as usize] = now;
-                work.extend(&users[m as usize]);
-            }
-        }
-        for (m, reach) in reach.iter().enumerate() {
-            if let (Reach::One(value), true) = (reach, replaced[m] == MERGE | m as u32) {
-                replaced[m] = *value;
-            }
-        }
+        rank.iter().map(|&at| position(ends[at as usize])).collect()
     }
 }
