@@ -81,7 +81,9 @@ impl Graph {
                 } else if !checked[row as usize]
                     && let Some((only, circle)) = self.circle_around(row, &mut checked)
                 {
-                    circle.into_iter().for_each(|row| self.replace(row, only));
+                    for row in circle {
+                        self.replace(row, only);
+                    }
                     is_changed = true;
                 }
             }
