@@ -180,13 +180,13 @@ pub fn stacks(
     let whole = groups.iter().map(|group| group.bytes).fold(0, u64::saturating_add);
     let unit = context.options.units.unit_for(Bytes(groups.first().map_or(whole, |group| group.bytes) / 64));
     // A narrow table leaves out what the colour and the size say.
-    let is_narrow = ui.available_width() < 520.0;
+    let width = ui.available_width();
     let mut columns = vec![
         Column::text("Allocated at", 130.0, 1.0).fixed(),
         Column::number(&format!("Size, {}", unit.1), 84.0).fixed(),
-        Column::number("Share", if is_narrow { 64.0 } else { 120.0 }).fixed(),
+        Column::number("Share", if width < 720.0 { 64.0 } else { 120.0 }).fixed(),
     ];
-    if !is_narrow {
+    if width >= 520.0 {
         columns.push(Column::text("Most likely", 150.0, 0.0).fixed());
         columns.push(Column::number("Count", 64.0).fixed());
     }
