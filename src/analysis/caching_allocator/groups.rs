@@ -77,13 +77,18 @@ const LOOKED_AT: usize = 64;
 /// or nothing else differs.
 #[must_use]
 pub fn told_apart(snapshot: &CachingSnapshot, groups: &[StackGroup]) -> Vec<Option<Apart>> {
-    let mut namesakes: HashMap<(Option<Frame>, AllocationCategory), Vec<usize>> = HashMap::new();
+    let mut numbers: HashMap<(Frame, AllocationCategory), usize> = HashMap::new();
+    let mut namesakes: Vec<(Frame, Vec<usize>)> = Vec::new();
     for (row, group) in groups.iter().enumerate() {
-        namesakes.entry((own_frame(snapshot, group.stack).copied(), group.category)).or_default().push(row);
+        let Some(&own) = own_frame(snapshot, group.stack) else { continue };
+        let number = *numbers.entry((own, group.category)).or_insert_with(|| {
+            namesakes.push((own, Vec::new()));
+            namesakes.len() - 1
+        });
+        namesakes[number].1.push(row);
     }
     let mut apart = vec![None; groups.len()];
-    for ((own, _), rows) in namesakes {
-        let (Some(own), true) = (own, rows.len() > 1) else { continue };
+    for (own, rows) in namesakes.into_iter().filter(|(_, rows)| rows.len() > 1) {
         // Each stack as what is inside its own frame and what calls it, both from the own frame on.
         let sides: Vec<[Vec<Frame>; 2]> = rows
             .iter()

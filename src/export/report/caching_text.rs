@@ -246,7 +246,7 @@ pub fn document(out: &mut Document, report: &CachingReport) {
     );
     for row in &standing.by_stack {
         let count = Line::count(usize::try_from(row.count).unwrap_or(usize::MAX));
-        table.row([Line::size(row.bytes), count, Line::from(category(row)), Line::code(&row.place())]);
+        table.row([Line::size(row.bytes), count, Line::from(category(row)), Line::code(row.place())]);
     }
     out.table(table);
     out.paragraph(report.segments_in_words());
