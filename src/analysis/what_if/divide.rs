@@ -290,7 +290,7 @@ impl State<'_> {
                 })
             });
             if let Some(divided) = divided {
-                self.shape_of[item] = divided;
+                self.shape_of.to_mut()[item] = divided;
             }
         }
     }

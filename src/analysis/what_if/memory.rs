@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
 use super::followers::Followers;
+use super::recompute::Recomputed;
 use super::saved_for_backward::SavedForBackward;
 use super::segments::{self, Named, Patterns};
 use super::shapes::Shapes;
@@ -93,10 +94,20 @@ pub struct Memory {
     pub(super) shape_of: Vec<u32>,
     /// Bytes by item.
     pub(super) item_bytes: Vec<u64>,
+    /// Bytes by row of [`Self::base`].
+    pub(super) base_bytes: Vec<u64>,
+    /// Bytes by family, those of its largest item.
+    pub(super) family_bytes: Vec<u64>,
+    /// First and last time by family: twice the heap events.
+    pub(super) spans: Vec<(u32, u32)>,
+    /// The sum of [`Self::base_bytes`].
+    always_live: u64,
     /// What patterns of layers name.
     pub(super) segments: Patterns,
     /// What is computed again, once somebody asked: see [`super::recompute`].
-    pub(super) recomputed: OnceLock<Vec<Option<(u32, bool)>>>,
+    pub(super) recomputed: OnceLock<Recomputed>,
+    /// What the compiler may postpone, once somebody asked: see [`super::recompute`].
+    pub(super) postponable: OnceLock<Vec<u32>>,
     /// Where the values of arguments are found again, once somebody asked: see [`super::follow`].
     pub(super) followers: OnceLock<Followers>,
     /// Outlines of the arguments that hold no batch, once somebody asked: see [`batch::weights`].
@@ -147,7 +158,16 @@ impl Memory {
         let (mut shapes, shape_of) = Shapes::of_buffers(program, items.iter().map(|item| item.buffer));
         let returned_arrays =
             base.iter().map(|base| base.returned.as_ref().map_or(NO_ROW, |node| shapes.array_of(node))).collect();
-        let item_bytes = items.iter().map(|item| program.buffers.size_of(item.buffer).0).collect();
+        let item_bytes: Vec<u64> = items.iter().map(|item| program.buffers.size_of(item.buffer).0).collect();
+        let base_bytes: Vec<u64> = base.iter().map(|base| base.size).collect();
+        let mut family_bytes = vec![0u64; families.list.len()];
+        for (item, &bytes) in items.iter().zip(&item_bytes) {
+            if let Owner::Family(row) = item.owner {
+                let size = &mut family_bytes[row as usize];
+                *size = bytes.max(*size);
+            }
+        }
+        let spans = families.list.iter().map(|family| (2 * family.first, 2 * family.last)).collect();
         let place = |row: &u32| match &base[*row as usize].role {
             Role::Result(place) => Some(place.as_slice()),
             _ => None,
@@ -155,7 +175,7 @@ impl Memory {
         let mut results: Vec<u32> = (0..base.len() as u32).filter(|row| place(row).is_some()).collect();
         results.sort_by_key(place);
         let live = crate::analysis::packing::most_live(&families.blocks()).0;
-        let always: u64 = base.iter().fold(0, |sum, b| sum.saturating_add(b.size));
+        let always = base_bytes.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
         let roots = || families.list.iter().map(|family| program.buffers.instruction_of(family.root));
         let labels = analysis.labels(program);
         let family_names = segments::family_names(program, labels, &families);
@@ -212,10 +232,15 @@ impl Memory {
             shapes,
             shape_of,
             item_bytes,
+            base_bytes,
+            family_bytes,
+            spans,
+            always_live: always,
             results,
             returned_arrays,
             segments: Patterns::default(),
             recomputed: OnceLock::new(),
+            postponable: OnceLock::new(),
             followers: OnceLock::new(),
             weights: OnceLock::new(),
             global_batch: OnceLock::new(),
@@ -304,8 +329,8 @@ impl Memory {
 
     /// Always-live bytes.
     #[must_use]
-    pub fn always_live(&self) -> u64 {
-        self.base.iter().fold(0, |sum, base| sum.saturating_add(base.size))
+    pub const fn always_live(&self) -> u64 {
+        self.always_live
     }
 
     /// Peak bytes of temporaries.

@@ -24,6 +24,7 @@ mod segments;
 mod sets;
 mod shapes;
 mod state;
+mod trial;
 mod turn;
 
 pub use axis::Axis;
@@ -36,3 +37,4 @@ pub use resize::set_dimension;
 pub use result::WhatIfResult;
 pub use sets::{EditSet, SetsError};
 pub use state::Sizes;
+pub use trial::Trial;

@@ -53,7 +53,8 @@ impl State<'_> {
         let mut hosts = 0u64;
         let (mut pairs, mut gone) = (Vec::new(), Vec::new());
         let mut lodgers: Vec<(u64, u32, u32)> = Vec::new();
-        for result in memory.results.iter().map(|&row| row as usize) {
+        let results = if waiting.is_empty() { &[][..] } else { &memory.results };
+        for result in results.iter().map(|&row| row as usize) {
             let Some(own) = memory.item_of(result) else { continue };
             let Some(shape) = self.shape(own) else { continue };
             // An unchanged result has the shape that the program returns, whatever views produced it.
@@ -174,7 +175,7 @@ impl State<'_> {
                     && other.last > family.first;
                 if fits && self.reads(instruction, g) {
                     taken[g] = true;
-                    self.spans[f].0 = (self.spans[g].1 + 1).min(self.spans[f].1);
+                    self.spans.to_mut()[f].0 = (self.spans[g].1 + 1).min(self.spans[f].1);
                     break;
                 }
             }
