@@ -61,7 +61,7 @@ mod tests {
     proptest! {
         #[test]
         fn counted_by_time_or_in_order_it_is_the_same(
-            rows in proptest::collection::vec((0u64..5, 0u32..300, 0u32..90), 20..200)
+            rows in proptest::collection::vec((0u64..5, 0u32..300, 0u32..90), 30..200)
         ) {
             let blocks: Vec<Block> =
                 rows.into_iter().map(|(size, start, span)| Block { size, start, end: start + span }).collect();

@@ -5,8 +5,11 @@ use std::sync::OnceLock;
 
 use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
+use super::divide::Temporaries;
 use super::followers::Followers;
+use super::named_arguments::NamedArguments;
 use super::recompute::Recomputed;
+use super::resize;
 use super::saved_for_backward::SavedForBackward;
 use super::segments::{self, Named, Patterns};
 use super::shapes::Shapes;
@@ -36,6 +39,19 @@ pub enum Owner {
     Base(u32),
     /// Row of the families.
     Family(u32),
+}
+
+/// What a row of [`Memory::base`] is for, in short.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ShortRole {
+    /// Whether it is an argument.
+    pub is_argument: bool,
+    /// Whether a result reuses its memory.
+    pub is_donated: bool,
+    /// Whether it is a trained weight.
+    pub is_trained: bool,
+    /// Whether its result, if it is one, is the largest in it, or another form of the same array.
+    pub is_own: bool,
 }
 
 /// One memory space of a program, as edits see it.
@@ -100,6 +116,12 @@ pub struct Memory {
     pub(super) family_bytes: Vec<u64>,
     /// First and last time by family: twice the heap events.
     pub(super) spans: Vec<(u32, u32)>,
+    /// What each row of [`Self::base`] is for, in short.
+    pub(super) roles: Vec<ShortRole>,
+    /// What may be divided with arguments, once somebody asked: see [`super::divide`].
+    pub(super) to_divide: OnceLock<Temporaries>,
+    /// Arguments by the names that changes give them.
+    pub(super) named_arguments: NamedArguments,
     /// The sum of [`Self::base_bytes`].
     always_live: u64,
     /// What patterns of layers name.
@@ -200,7 +222,11 @@ impl Memory {
         let trains = batch::trains(classes, &base);
         let is_weight =
             |base: &Base| matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) == Class::Weight;
-        let trained = (0..base.len()).filter(|&row| trains && is_weight(&base[row])).collect();
+        let trained: Vec<usize> = (0..base.len()).filter(|&row| trains && is_weight(&base[row])).collect();
+        let mut roles: Vec<ShortRole> = base.iter().map(|base| short_role(program, base)).collect();
+        for &row in &trained {
+            roles[row].is_trained = true;
+        }
         let mut data_rows = vec![NO_ROW; base.len()];
         for (row, data) in data.iter().enumerate().rev() {
             data_rows[data.base as usize] = row as u32;
@@ -235,6 +261,9 @@ impl Memory {
             base_bytes,
             family_bytes,
             spans,
+            roles,
+            to_divide: OnceLock::new(),
+            named_arguments: NamedArguments::default(),
             always_live: always,
             results,
             returned_arrays,
@@ -358,6 +387,19 @@ impl Memory {
             _ => None,
         })
     }
+}
+
+/// What a row of the base is for, but for whether it is trained.
+fn short_role(program: &Program, base: &Base) -> ShortRole {
+    let (is_argument, is_donated) = match base.role {
+        Role::Argument { is_donated, .. } => (true, is_donated),
+        _ => (false, false),
+    };
+    let count = |buffer| resize::node_of(program, buffer).map(|node| (node.element_count(), node.element_type));
+    let size = |buffer| program.buffers.size_of(buffer);
+    let is_own = base.largest == base.buffer
+        || (size(base.largest) == size(base.buffer) && count(base.largest) == count(base.buffer));
+    ShortRole { is_argument, is_donated, is_own, is_trained: false }
 }
 
 /// The always-live allocations of a space.

@@ -12,6 +12,7 @@ mod edit;
 mod follow;
 mod followers;
 mod memory;
+mod named_arguments;
 mod outcome;
 mod pairs;
 mod prediction;

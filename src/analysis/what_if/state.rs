@@ -1,10 +1,12 @@
 //! The memory of a program with edits applied one after the other: sizes, live ranges, and reuse of memory.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::base::{Base, Role};
 use super::edit::{Arguments, Edit};
 use super::memory::{Item, Memory, Owner};
+use super::named_arguments::ArgumentRows;
 use super::resize;
 use super::shapes::{Changed, Known};
 use crate::analysis::packing::Block;
@@ -241,11 +243,10 @@ impl<'a> State<'a> {
     }
 
     /// Rows of the arguments named; gives no prediction if a name matches none.
-    pub(super) fn arguments(&mut self, arguments: &Arguments) -> Vec<usize> {
-        let rows: Vec<usize> = self.memory.arguments(|path| arguments.include(path)).collect();
-        let is_known = |start: &str| self.memory.arguments(|path| path.starts_with(start)).next().is_some();
-        let unknown = arguments.0.iter().find(|start| start.as_str() != "*" && !is_known(start));
-        if let Some(start) = unknown.filter(|_| !rows.is_empty()) {
+    pub(super) fn arguments(&mut self, arguments: &Arguments) -> Arc<ArgumentRows> {
+        let named = self.memory.rows_of(arguments);
+        let rows = &named.rows;
+        if let Some(start) = named.unknown.as_ref().filter(|_| !rows.is_empty()) {
             self.warn(format!("no argument begins with {start}"));
         } else if !arguments.is_all() && rows.is_empty() {
             let all = self.memory.base.iter().filter_map(|base| match &base.role {
@@ -256,16 +257,15 @@ impl<'a> State<'a> {
         } else if rows.is_empty() {
             self.warn("the program has no arguments".to_owned());
         }
-        rows
+        named
     }
 
     fn donate(&mut self, arguments: &Arguments) {
         self.kinds.donation = true;
-        for row in self.arguments(arguments) {
-            if matches!(self.base(row).role, Role::Argument { is_donated: false, .. }) {
-                self.donated.push(row as u32);
-            }
-        }
+        let memory = self.memory;
+        let named = self.arguments(arguments);
+        let is_kept = |row: &u32| !memory.roles[*row as usize].is_donated;
+        self.donated.extend(named.rows.iter().filter(|row| is_kept(row)));
     }
 
     fn dtype(&mut self, arguments: &Arguments, ty: ElementType) {
@@ -277,8 +277,8 @@ impl<'a> State<'a> {
             return;
         }
         let mut is_meant = vec![false; self.memory.base.len()];
-        for row in self.arguments(arguments) {
-            is_meant[row] = true;
+        for &row in &self.arguments(arguments).rows {
+            is_meant[row as usize] = true;
         }
         let arguments = is_meant.clone();
         self.with_next_values(&mut is_meant);
