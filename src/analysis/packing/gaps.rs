@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::ALIGNMENT;
+use super::block::ALIGNMENT;
 use crate::model::NO_ROW;
 
 /// Gaps that are kept in a plain list: searching and moving so few takes less time than following a tree.

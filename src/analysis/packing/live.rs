@@ -1,6 +1,7 @@
 //! Most bytes live at once, which no packer can go below.
 
-use super::{Block, Moves};
+use super::block::Block;
+use super::moves::Moves;
 
 /// Times for each block up to which they are counted one by one.
 const DENSE: usize = 16;

@@ -3,9 +3,9 @@
 //! A block goes into the gap with the smallest aligned size that fits, the lowest on ties, or else to the top of the heap.
 //! Alignment slack before a block belongs to it and is freed with it; slack after it becomes a gap.
 
+use super::block::{Block, Placement};
 use super::gaps::Heap;
-use super::moves::Move;
-use super::{Block, Moves, Placement};
+use super::moves::{Move, Moves};
 use crate::model::NO_ROW;
 
 /// Packs blocks in order of their start; ties keep the order of the list.

@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::batch;
 use super::edit::Arguments;
+use super::followers::Temporaries;
 use super::memory::{Item, Owner};
 use super::resize;
 use super::state::State;
@@ -79,19 +80,6 @@ struct Divisions {
     alike: HashMap<u32, Vec<u32>, RandomState>,
     /// Whether earlier changes donate an argument, by row of the base.
     donated: Vec<bool>,
-}
-
-/// Items of the temporaries that may be divided with an argument.
-#[derive(Debug, Clone, Default)]
-pub struct Temporaries {
-    /// Items of its copies, by row of the base.
-    copies: FastMap<u32, Vec<u32>>,
-    /// Families that hold it or a part of it once devices have written theirs, by row of the base.
-    own_memory: FastMap<u32, Vec<usize>>,
-    /// All items, by the outline of their shape in the dump.
-    by_outline: Vec<Vec<u32>>,
-    /// The outlines.
-    outlines: FastMap<Vec<i64>, u32>,
 }
 
 impl<'a> State<'a> {

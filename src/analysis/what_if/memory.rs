@@ -5,10 +5,9 @@ use std::sync::OnceLock;
 
 use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
-use super::divide::Temporaries;
-use super::followers::Followers;
+use super::followers::{Followers, Temporaries};
 use super::named_arguments::NamedArguments;
-use super::recompute::Recomputed;
+use super::recomputed::Recomputed;
 use super::resize;
 use super::saved_for_backward::SavedForBackward;
 use super::segments::{self, Named, Patterns};

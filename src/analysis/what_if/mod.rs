@@ -17,6 +17,7 @@ mod outcome;
 mod pairs;
 mod prediction;
 mod recompute;
+mod recomputed;
 mod resize;
 mod result;
 pub mod saved_for_backward;

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::edit::Arguments;
-use super::memory::Memory;
 
 /// The arguments that some names mean.
 #[derive(Debug, Default)]
@@ -24,17 +23,14 @@ pub struct NamedArguments(Arc<Mutex<Vec<Known>>>);
 /// Names, and what they mean.
 type Known = (Arguments, Arc<ArgumentRows>);
 
-impl Memory {
+impl NamedArguments {
     /// The arguments that some names mean, looked for once.
-    pub(super) fn rows_of(&self, arguments: &Arguments) -> Arc<ArgumentRows> {
-        let known = || self.named_arguments.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn rows(&self, arguments: &Arguments, find: impl FnOnce() -> ArgumentRows) -> Arc<ArgumentRows> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, rows)) = known().iter().find(|known| known.0 == *arguments) {
             return Arc::clone(rows);
         }
-        let rows = self.arguments(|path| arguments.include(path)).map(|row| row as u32).collect();
-        let is_known = |start: &str| self.arguments(|path| path.starts_with(start)).next().is_some();
-        let unknown = arguments.0.iter().find(|start| start.as_str() != "*" && !is_known(start)).cloned();
-        let found = Arc::new(ArgumentRows { rows, unknown });
+        let found = Arc::new(find());
         let mut known = known();
         if known.len() >= MOST_KEPT {
             known.remove(0);

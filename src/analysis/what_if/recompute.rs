@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::batch;
 use super::edit::{LOGITS, SCAN};
 use super::memory::Memory;
+use super::recomputed::Recomputed;
 use super::resize;
 use super::saved_for_backward::{BLOCK, Stack, is_among};
 use super::segments::{Segment, Segments};
@@ -327,7 +328,7 @@ impl State<'_> {
     /// Peak bytes of temporaries if the compiler rematerialised nothing: what it recomputes (`.remat` in names) is kept
     /// from the first time on.
     pub(super) fn live_without_recomputation(&self, sizes: &Sizes) -> u64 {
-        let known = once(&self.memory.recomputed, || Recomputed::new(self.program, self.memory));
+        let known = once(&self.memory.recomputed, || recomputed(self.program, self.memory));
         let mut first_of: Vec<u32> = vec![NO_ROW; known.values];
         let mut spans: Vec<(usize, u32)> = Vec::new();
         let mut blocks = sizes.blocks.clone();
@@ -367,41 +368,30 @@ impl Memory {
     }
 }
 
-/// What the compiler computes again, as names tell.
-#[derive(Debug, Clone, Default)]
-pub struct Recomputed {
-    /// By family: the value it holds, one number for all that are the same but computed again, and whether it is computed
-    /// again; `NO_ROW` for what is not computed again at all.
-    of_family: Vec<(u32, bool)>,
-    /// Number of values.
-    values: usize,
-}
-
-impl Recomputed {
-    fn new(program: &Program, memory: &Memory) -> Self {
-        let name = |root: BufferId| Some(program.text.instruction_name(program.buffers.instruction_of(root)?));
-        // What is computed again, with where its name goes on.
-        let again = |root: BufferId| {
-            let name = name(root)?;
-            let plain = name.find(".remat")?;
-            Some((name, plain))
-        };
-        let roots = || memory.families.list.iter().map(|family| family.root);
-        let mut values: FastMap<(String, Vec<i64>), u32> = FastMap::default();
-        for root in roots() {
-            if let Some((mut name, plain)) = again(root) {
-                name.truncate(plain);
-                let next = values.len() as u32;
-                values.entry((name, program.buffer_index(root))).or_insert(next);
-            }
+/// What the compiler computes again.
+fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
+    let name = |root: BufferId| Some(program.text.instruction_name(program.buffers.instruction_of(root)?));
+    // What is computed again, with where its name goes on.
+    let again = |root: BufferId| {
+        let name = name(root)?;
+        let plain = name.find(".remat")?;
+        Some((name, plain))
+    };
+    let roots = || memory.families.list.iter().map(|family| family.root);
+    let mut values: FastMap<(String, Vec<i64>), u32> = FastMap::default();
+    for root in roots() {
+        if let Some((mut name, plain)) = again(root) {
+            name.truncate(plain);
+            let next = values.len() as u32;
+            values.entry((name, program.buffer_index(root))).or_insert(next);
         }
-        let value = |root: BufferId| {
-            let mut name = name(root)?;
-            let plain = name.find(".remat");
-            name.truncate(plain.unwrap_or(name.len()));
-            Some((*values.get(&(name, program.buffer_index(root)))?, plain.is_some()))
-        };
-        let of_family = roots().map(|root| value(root).unwrap_or((NO_ROW, false))).collect();
-        Self { of_family, values: values.len() }
     }
+    let value = |root: BufferId| {
+        let mut name = name(root)?;
+        let plain = name.find(".remat");
+        name.truncate(plain.unwrap_or(name.len()));
+        Some((*values.get(&(name, program.buffer_index(root)))?, plain.is_some()))
+    };
+    let of_family = roots().map(|root| value(root).unwrap_or((NO_ROW, false))).collect();
+    Recomputed { of_family, values: values.len() }
 }

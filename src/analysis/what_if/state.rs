@@ -244,7 +244,13 @@ impl<'a> State<'a> {
 
     /// Rows of the arguments named; gives no prediction if a name matches none.
     pub(super) fn arguments(&mut self, arguments: &Arguments) -> Arc<ArgumentRows> {
-        let named = self.memory.rows_of(arguments);
+        let memory = self.memory;
+        let named = memory.named_arguments.rows(arguments, || {
+            let rows = memory.arguments(|path| arguments.include(path)).map(|row| row as u32).collect();
+            let is_known = |start: &str| memory.arguments(|path| path.starts_with(start)).next().is_some();
+            let unknown = arguments.0.iter().find(|start| start.as_str() != "*" && !is_known(start)).cloned();
+            ArgumentRows { rows, unknown }
+        });
         let rows = &named.rows;
         if let Some(start) = named.unknown.as_ref().filter(|_| !rows.is_empty()) {
             self.warn(format!("no argument begins with {start}"));
