@@ -136,11 +136,12 @@ impl Segments {
             }
         }
         for (segment, backward) in segments.iter_mut().zip(backward) {
-            let from = backward.or_else(|| {
-                let is_own = |&&row: &&u32| !turn.is_read_elsewhere(row);
-                let own: Vec<u32> = segment.forward.iter().filter(is_own).copied().collect();
-                turn.needed_from(families, &own)
-            });
+            // Where the compiler recomputes, what first reads a layer's values in the backward pass has names of the forward
+            // pass.
+            let is_own = |&&row: &&u32| !turn.is_read_elsewhere(row);
+            let own: Vec<u32> = segment.forward.iter().filter(is_own).copied().collect();
+            let needed = turn.needed_from(families, &own);
+            let from = backward.into_iter().chain(needed).min();
             segment.backward = from.unwrap_or(turn.at).max(turn.at);
         }
         let mut of_reader: HashMap<(Option<u32>, u32), Option<u32>, RandomState> = HashMap::default();
