@@ -65,7 +65,6 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.warnings.extend(copies(case, &prediction.pairs));
     finding.changes_results = ChangesResults::No;
     let standing = standing(case);
-    let shape = |buffer: BufferId| case.node(buffer).map(|node| (node.element_type, &node.dimensions));
     let mut evidence: Vec<_> = prediction
         .pairs
         .iter()
@@ -73,7 +72,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         .map(|base| {
             let allocation = case.program.buffers.allocation_of(base.buffer);
             let there = allocation.and_then(|id| standing.get(&id).copied());
-            (base.size, there.filter(|&there| shape(there) == shape(base.buffer)).unwrap_or(base.buffer))
+            let is_as_large = |there: &BufferId| case.program.buffers.size_of(*there) == Bytes(base.size);
+            (base.size, there.filter(is_as_large).unwrap_or(base.buffer))
         })
         .collect();
     evidence.sort_by_key(|&(size, buffer)| (std::cmp::Reverse(size), buffer));

@@ -105,7 +105,9 @@ fn change(case: &ProgramContext<'_>, finding: &mut Finding, Rounded { size, tile
     let edits = vec![Edit::Unpad(whole)];
     if case.is_worth(case.saved(&case.try_out(&edits))) {
         case.fill_at_most(finding, edits);
-        finding.at_most = Some("at most: arrays that must keep their shape stay padded".to_owned());
+        finding.at_most = Some(format!(
+            "at most: every shape with a dimension of {whole} without its padding; arrays that must keep their shape stay padded"
+        ));
     }
 }
 

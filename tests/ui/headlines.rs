@@ -72,6 +72,22 @@ fn a_limit_far_above_what_is_seen_is_no_alarm() {
 }
 
 #[test]
+fn an_own_change_that_names_nothing_is_refused_with_what_there_is() {
+    let path = common::sample_program("v5e_gpt_m_oom");
+    let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link("whatif"));
+    harness.get_by_role_and_label(egui::Role::TextInput, "Your own change").focus();
+    harness.run_ok();
+    harness.event(egui::Event::Text("donate foo".to_owned()));
+    harness.run_ok();
+    harness.key_press(egui::Key::Enter);
+    harness.run_ok();
+    assert!(says(&harness, "no argument begins with foo; there are"), "{:?}", words(&harness));
+    assert!(!words(&harness).iter().any(|label| label.contains("ot predicted")), "{:?}", words(&harness));
+    let switches = harness.query_all_by_label("donate foo").count();
+    assert_eq!(switches, 0, "it is not among the changes");
+}
+
+#[test]
 fn an_own_change_says_what_it_does_alone_and_micro_batches_are_a_switch() {
     let path = common::sample_program("v5e_gpt_m_oom");
     let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link("whatif"));

@@ -28,7 +28,7 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     finding.advice = vec![
         "Keep weights in half precision (with stochastic rounding), or spread them over more IPUs".to_owned(),
-        "Offload optimiser state to streaming memory; with replicas, shard it (replicated tensor sharding)".to_owned(),
+        "Offload optimizer state to streaming memory; with replicas, shard it (replicated tensor sharding)".to_owned(),
         "Where code is most of it: outline repeated layers".to_owned(),
     ];
     finding.changes_results = ChangesResults::Maybe;

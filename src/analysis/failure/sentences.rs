@@ -155,7 +155,7 @@ fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
         FailureKind::XlaRematWarning => {
             for warning in &failure.warnings {
                 out.push(format!(
-                    "Rematerialization reduced memory from {} to {}, not to the target of {}",
+                    "Rematerialisation reduced memory from {} to {}, not to the target of {}",
                     short(warning.from),
                     short(warning.reached),
                     short(warning.target)

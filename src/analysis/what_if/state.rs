@@ -139,10 +139,30 @@ impl<'a> State<'a> {
         state
     }
 
-    /// Applies changes one after the other.
+    /// Applies changes one after the other. One that names nothing in the program changes nothing: beside others it is
+    /// left out, with a warning, so that it does not take the prediction from them.
     pub fn apply_all(&mut self, edits: &[Edit]) {
+        let mut left_out: Vec<(&Edit, String)> = Vec::new();
+        let mut names_nothing = self.names_nothing;
         for edit in edits {
+            let is_decided = self.undecided.is_none();
+            self.names_nothing = false;
             self.apply(edit);
+            if self.names_nothing
+                && is_decided
+                && let Some(why) = self.undecided.take()
+            {
+                left_out.push((edit, why));
+            }
+            names_nothing |= self.names_nothing;
+        }
+        self.names_nothing = names_nothing;
+        if left_out.len() == edits.len() {
+            self.undecided = self.undecided.take().or_else(|| left_out.into_iter().next().map(|(_, why)| why));
+        } else {
+            for (edit, why) in left_out {
+                self.warn(format!("`{edit}` is left out: {why}"));
+            }
         }
     }
 

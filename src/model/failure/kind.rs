@@ -128,7 +128,7 @@ kinds! {
         ["requested" "device"];
     XlaGpuPeakBuffers "xla_gpu_peak_buffers" Xla "XLA: an allocation failed, with the buffers at the peak"
         ["requested" "parameters" "constants" "maybe_live_out" "temporaries" "temporaries_fragmentation" "total" "fragmentation"];
-    XlaRematWarning "xla_remat_warning" Xla "XLA: rematerialization could not reach its limit"
+    XlaRematWarning "xla_remat_warning" Xla "XLA: rematerialisation could not reach its limit"
         [];
     RocmAlloc "rocm_alloc" Rocm "ROCm driver: an allocation failed"
         ["requested" "device"];

@@ -83,7 +83,7 @@ pub struct Failure {
     pub program_parts: Vec<(String, PrintedSize)>,
     /// Rows of TensorFlow's usage report: (bytes, op).
     pub usage_rows: Vec<(PrintedSize, String)>,
-    /// Warnings of the rematerialization pass.
+    /// Warnings of the rematerialisation pass.
     pub warnings: Vec<RematWarning>,
     /// Error code such as `E1000`, printed in the message or implied by its kind.
     pub error_code: Option<String>,
@@ -205,9 +205,9 @@ pub struct BfcChunk {
 pub struct RematWarning {
     /// Target limit.
     pub target: Bytes,
-    /// Memory use after rematerialization.
+    /// Memory use after rematerialisation.
     pub reached: Bytes,
-    /// Memory use before rematerialization.
+    /// Memory use before rematerialisation.
     pub from: Bytes,
 }
 

@@ -3,6 +3,12 @@
 
 /// Forms of a text from the longest on, for a line that shows `kept` characters of it; none for a text that loses its end.
 pub fn forms_of(words: &str, kept: usize) -> Box<dyn Iterator<Item = String> + '_> {
+    if let Some((name, count)) = counted(words)
+        && (is_path(name) || is_name(name))
+    {
+        let left = kept.saturating_sub(count.chars().count());
+        return Box::new(forms_of(name, left).map(move |form| format!("{form}{count}")));
+    }
     if let Some((lead, name)) = named(words) {
         let first = lead.split(' ').next().unwrap_or_default();
         let path = without_shape(name);
@@ -21,6 +27,14 @@ pub fn forms_of(words: &str, kept: usize) -> Box<dyn Iterator<Item = String> + '
     } else {
         Box::new(std::iter::empty())
     }
+}
+
+/// A name and the count behind it, with the space before: `layer_*/mul` and `  \u{d7}24`.
+fn counted(words: &str) -> Option<(&str, &str)> {
+    let (head, digits) = words.rsplit_once('\u{d7}')?;
+    let name = head.trim_end();
+    let is_count = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b',');
+    (is_count && name.len() < head.len() && !name.contains(' ')).then(|| words.split_at(name.len()))
 }
 
 /// What leads to the path of an argument, and that path: `copy of ` and `state['model']['w']`.
@@ -257,6 +271,16 @@ mod tests {
                 && !is_path("1/4 of the batch")
                 && !is_path("fusion.12")
         );
+    }
+
+    #[test]
+    fn a_count_stays_behind_what_is_shortened() {
+        let forms: Vec<String> = forms_of("llama/layer_*/feedforward/mul  \u{d7}22", 20).collect();
+        assert_eq!(forms[0], "\u{2026}/layer_*/feedforward/mul  \u{d7}22");
+        assert!(forms.iter().all(|form| form.ends_with("mul  \u{d7}22")), "{forms:?}");
+        let forms: Vec<String> = forms_of("attention_scores_of_all \u{d7}1,024", 16).collect();
+        assert!(!forms.is_empty() && forms.iter().all(|form| form.ends_with("l \u{d7}1,024")), "{forms:?}");
+        assert_eq!(counted("3 of 4 \u{d7}5"), None, "a sentence");
     }
 
     #[test]

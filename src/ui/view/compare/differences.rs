@@ -75,9 +75,16 @@ fn listed(rows: &[GroupDiff], wanted: &Wanted) -> Vec<u32> {
     list
 }
 
-fn columns(unit: &str, largest: &str, words: &Words) -> [Column; 8] {
+/// Columns that leave where there is no room, the first one first: what differs and the difference stay.
+const LEAVING: [By; 5] = [By::Count, By::Before, By::After, By::Change, By::Class];
+
+/// Points that the name of what differs has before another column leaves.
+const NAMED: f32 = 300.0;
+
+/// The columns that there is room for, with what each sorts by.
+fn columns(unit: &str, largest: &str, words: &Words, width: f32) -> (Vec<Column>, Vec<By>) {
     let column = |title: &str, at: usize| Column::text(title, words.widths[at].0, words.widths[at].1);
-    [
+    let all = [
         Column::text("Change", 74.0, 0.0),
         column(words.what, 0),
         column(words.class, 1),
@@ -86,7 +93,20 @@ fn columns(unit: &str, largest: &str, words: &Words) -> [Column; 8] {
         Column::number(&format!("Difference, {unit} (bar \u{b1}{largest})"), 206.0),
         Column::number(words.blocks, 72.0),
         column(words.detail, 2),
-    ]
+    ];
+    let mut shown: Vec<(Column, By)> = all.into_iter().zip(COLUMNS).collect();
+    let least = |shown: &[(Column, By)]| -> f32 {
+        let wide = |(column, by): &(Column, By)| if *by == By::Scope { column.width.max(NAMED) } else { column.width };
+        shown.iter().map(wide).sum()
+    };
+    // A stack stays beside what it called.
+    let first = (words.widths[2].1 < words.widths[0].1).then_some(By::Shape);
+    for by in first.into_iter().chain(LEAVING) {
+        if least(&shown) > width {
+            shown.retain(|column| column.1 != by);
+        }
+    }
+    shown.into_iter().unzip()
 }
 
 /// Draws the table; choosing a row selects its largest buffer in the open program.
@@ -116,9 +136,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     let units = context.options.units;
     let largest = Bytes(u64::try_from(found.largest).unwrap_or(u64::MAX));
     let (unit, unit_name) = units.unit_for(if largest.0 >= 1 << 30 { Bytes(1 << 20) } else { largest });
-    let columns = columns(unit_name, &units.short(largest), found.words());
+    let (columns, shown) = columns(unit_name, &units.short(largest), found.words(), ui.available_width());
     let down = !state.wanted.is_reversed ^ matches!(state.wanted.by, By::Change | By::Scope | By::Class | By::Shape);
-    let sort = COLUMNS.iter().position(|by| *by == state.wanted.by).map(|at| (at, down));
+    let sort = shown.iter().position(|by| *by == state.wanted.by).map(|at| (at, down));
     let selected = state.chosen.and_then(|chosen| rows.iter().position(|row| *row == chosen));
     let table = Table { selected, sort, keys: true, ..Table::new(&columns, rows.len(), "differences") };
     let row = |line: usize| &space.groups[rows[line] as usize];
@@ -128,7 +148,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     };
     let share = |difference: i128| (difference as f64 / found.largest.max(1) as f64) as f32;
     let response = table.show(ui, &mut state.table, label, |line, column| {
-        cell(row(line), COLUMNS[column], unit, share(row(line).difference))
+        cell(row(line), shown[column], unit, share(row(line).difference))
     });
     if let Some(line) = response.chosen {
         state.chosen = Some(rows[line]);
@@ -138,7 +158,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
         context.shared.hover(row(line).largest_after);
     }
     let opened = response.opened.is_some_and(|line| row(line).largest_after.is_some());
-    if let Some(by) = response.sorted.map(|column| COLUMNS[column]) {
+    if let Some(by) = response.sorted.and_then(|column| shown.get(column).copied()) {
         state.wanted.is_reversed = state.wanted.by == by && !state.wanted.is_reversed;
         state.wanted.by = by;
     }
@@ -176,6 +196,14 @@ fn in_unit(bytes: u64, unit: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_narrow_table_keeps_the_name_and_the_difference() {
+        let shown = |width: f32| columns("MiB", "1.2 GiB", &super::super::words::PROGRAM, width).1;
+        assert_eq!(shown(1100.0), COLUMNS);
+        assert_eq!(shown(720.0), [By::Change, By::Scope, By::Class, By::Difference]);
+        assert_eq!(shown(400.0), [By::Scope, By::Difference]);
+    }
 
     #[test]
     fn rows_are_found_by_words_and_by_what_became_of_them() {

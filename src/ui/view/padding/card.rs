@@ -190,32 +190,39 @@ fn other_forms(
     }
     // In a narrow card, the description of a form is in its tooltip.
     let tall = if rect.height() < 140.0 { 22.0 } else { 38.0 };
+    // Where a description would be cut, it has the first line to itself, and the numbers stand on the second.
+    let room = columns[1] - columns[0] - 70.0;
+    let mono = Weight::Mono.at(size::SMALL);
+    let wide = |form: &Form| painter.layout_no_wrap(form.what.words.clone(), mono.clone(), theme.text).size().x;
+    let is_stacked = tall > 30.0 && forms.iter().any(|form| wide(form) > room);
     for (i, Form { what: form, peak: after }) in forms.iter().take(((rect.height() - 24.0) / tall) as usize).enumerate()
     {
         let row =
             Rect::from_min_size(Pos2::new(rect.left(), head.bottom() + tall * i as f32), Vec2::new(rect.width(), tall));
         let y = row.top() + 12.0;
-        let room = columns[1] - columns[0] - 70.0;
-        paint_cut(
-            painter,
-            (Pos2::new(columns[0], y), Align2::LEFT_CENTER),
-            &form.words,
-            Weight::Mono.at(size::SMALL),
-            theme.text,
-            room,
-        );
+        let numbers = if is_stacked { y + 15.0 } else { y };
+        let words_room = if is_stacked { columns[2] - columns[0] } else { room };
+        let at = (Pos2::new(columns[0], y), Align2::LEFT_CENTER);
+        paint_cut(painter, at, &form.words, mono.clone(), theme.text, words_room);
         let at = Pos2::new(columns[0], y + 15.0);
         let change = i128::from(after.0) - i128::from(peak);
         if tall > 30.0 {
-            let room = columns[2] - columns[0] - if change < 0 { TO } else { 0.0 };
+            let beside = columns[2] - columns[0] - if change < 0 { TO } else { 0.0 };
+            let room = if is_stacked { room } else { beside };
             paint_cut(painter, (at, Align2::LEFT_CENTER), &form.effect, small.clone(), theme.text2, room);
         }
         let each = context.short(form.each);
-        painter.text(Pos2::new(columns[1], y), Align2::RIGHT_CENTER, each, small.clone(), theme.text);
+        painter.text(Pos2::new(columns[1], numbers), Align2::RIGHT_CENTER, each, small.clone(), theme.text);
         let words = if change == 0 { "none".to_owned() } else { context.options.units.signed(change) };
         let color = if change < 0 { theme.ok } else { theme.text2 };
-        painter.text(Pos2::new(columns[2], y), Align2::RIGHT_CENTER, &words, Weight::SemiBold.at(size::SMALL), color);
-        if change < 0 && tall > 30.0 {
+        painter.text(
+            Pos2::new(columns[2], numbers),
+            Align2::RIGHT_CENTER,
+            &words,
+            Weight::SemiBold.at(size::SMALL),
+            color,
+        );
+        if change < 0 && tall > 30.0 && !is_stacked {
             let to = format!("to {}", context.short(*after));
             painter.text(Pos2::new(columns[2], y + 15.0), Align2::RIGHT_CENTER, to, small.clone(), theme.text2);
         }

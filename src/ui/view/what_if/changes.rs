@@ -3,8 +3,8 @@
 use egui::{Frame, Margin, Rect, Sense, Ui, Vec2};
 
 use crate::advisor::{Advice, ChangesResults, Finding};
-use crate::analysis::what_if::Edit;
-use crate::model::UnitSystem;
+use crate::analysis::what_if::{Depth, Edit};
+use crate::model::{MemorySpace, UnitSystem};
 use crate::ui::part::outcome::look;
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::session::Changes;
@@ -249,7 +249,9 @@ fn field(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         state.error = None;
     }
     if response.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter)) && !state.words.trim().is_empty() {
-        match state.words.parse::<Edit>() {
+        let parsed = state.words.parse::<Edit>().map_err(|error| error.to_string());
+        let refused = parsed.as_ref().ok().and_then(|edit| named_nothing(context, edit));
+        match refused.map_or(parsed, Err) {
             Ok(edit) => {
                 let changes = context.shared.changes_mut();
                 if !changes.own.contains(&edit) {
@@ -259,7 +261,7 @@ fn field(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
                 state.words.clear();
             }
             Err(error) => {
-                state.error = Some(error.to_string().replace('`', "'"));
+                state.error = Some(error.replace('`', "'"));
                 response.request_focus();
             }
         }
@@ -268,6 +270,16 @@ fn field(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         ui.add_space(3.0);
         ui.add(egui::Label::new(text(error, size::SMALL, Weight::Regular, theme.warn)).wrap());
     }
+}
+
+/// Why a change names nothing that is in the program, with what there is; `None` if it names something.
+fn named_nothing(context: &ViewContext<'_>, edit: &Edit) -> Option<String> {
+    let program = context.shared.program;
+    let capacity = context.shared.capacity.get(&MemorySpace::HBM).map(|capacity| capacity.bytes);
+    let scene = context.document.scene(program, MemorySpace::HBM)?;
+    let memory = scene.memory_against(capacity);
+    let after = memory.evaluate(scene.program, std::slice::from_ref(edit), Depth::Estimate);
+    after.undecided.filter(|_| after.names_nothing)
 }
 
 /// The own changes, each with its switch and what it does alone.

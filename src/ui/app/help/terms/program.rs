@@ -7,7 +7,7 @@ pub const TERMS: &[Term] = &[
     term(
         "Activation",
         &["activations"],
-        "An intermediate result of the forward pass that the backward pass needs again. Guessed from names and lifetimes; rematerialization trades it for computation.",
+        "An intermediate result of the forward pass that the backward pass needs again. Guessed from names and lifetimes; rematerialisation trades it for computation.",
     ),
     term(
         "Address",
@@ -266,7 +266,7 @@ pub const TERMS: &[Term] = &[
         "A part of an IPU tile's memory: interleaved, which two loads can read at once, or not.",
     ),
     term(
-        "Rematerialization",
+        "Rematerialisation",
         &["recomputed", "remat", "checkpoint"],
         "Computing an activation again in the backward pass in place of keeping it (jax.checkpoint). XLA also does it by itself when memory is short.",
     ),
@@ -283,7 +283,7 @@ pub const TERMS: &[Term] = &[
     term(
         "Same results",
         &["Results unchanged", "changes results", "Results change"],
-        "Whether the program computes the same numbers after a change, apart from rounding. A smaller batch or another precision changes them; donation or rematerialization does not.",
+        "Whether the program computes the same numbers after a change, apart from rounding. A smaller batch or another precision changes them; donation or rematerialisation does not.",
     ),
     term(
         "Saves at peak",
