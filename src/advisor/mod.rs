@@ -35,6 +35,7 @@ mod state_in_place;
 mod subject;
 mod temporaries;
 mod torch;
+mod tried;
 mod unsharded_activations;
 mod zero;
 
