@@ -107,6 +107,8 @@ pub struct Memory {
     pub(super) has_backward: OnceLock<bool>,
     /// Batch below which convolutions are folded, once somebody asked.
     pub(super) folded: OnceLock<Option<i64>>,
+    /// Part of the batch that the step runs on, once somebody asked.
+    pub(super) part_of_batch: OnceLock<Option<i64>>,
     /// Results by their place in the program's result: rows of [`Self::base`].
     pub(super) results: Vec<u32>,
     /// Number of the array that the program returns, by row of [`Self::base`]; `NO_ROW` where it is not known.
@@ -220,6 +222,7 @@ impl Memory {
             weights: OnceLock::new(),
             global_batch: OnceLock::new(),
             folded: OnceLock::new(),
+            part_of_batch: OnceLock::new(),
             has_backward: OnceLock::new(),
             base,
             families,

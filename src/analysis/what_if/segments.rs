@@ -23,6 +23,8 @@ pub const EVERY: &str = "*";
 pub struct Segment {
     /// Families of its forward pass.
     pub forward: Vec<u32>,
+    /// Families of its forward pass that the compiler recomputes after the turn.
+    pub recomputed: Vec<u32>,
     /// First time of its backward pass.
     pub backward: u32,
 }
@@ -122,6 +124,7 @@ impl Segments {
                     segments[row as usize].forward.push(i as u32);
                     of_family[i] = Some(row);
                 }
+                Some(Pass::Forward) if time >= turn.at => segments[row as usize].recomputed.push(i as u32),
                 Some(Pass::Backward | Pass::Recomputed) if time >= turn.at => {
                     let first = &mut backward[row as usize];
                     *first = Some(first.map_or(time, |at| at.min(time)));
