@@ -146,11 +146,9 @@ fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan) -> Option<Plan> {
     let parts: Vec<u32> = BATCH_PARTS.into_iter().filter(|&parts| now % i64::from(parts) == 0).collect();
     let with = |edit: Edit, changes: ChangesResults| {
         let edits: Vec<Edit> = nearest.edits.iter().cloned().chain([edit]).collect();
-        if !case.can_fit(&edits) {
-            return None;
-        }
+        let prediction = case.try_if_it_can_fit(&edits, Depth::Verdict)?;
         let rules = nearest.rules.iter().copied().chain([super::batch_size::NAME]).collect();
-        let plan = evaluated(case, edits, rules, nearest.changes_results.max(changes), Depth::Verdict);
+        let plan = of_prediction(case, &prediction, rules, nearest.changes_results.max(changes));
         plan.fits.then_some(plan)
     };
     // Micro-batches keep results the same; if their gradients take too much, the batch itself has to shrink.
@@ -176,12 +174,21 @@ impl Plan {
 /// What some changes of some rules come to.
 pub(super) fn evaluated(
     case: &ProgramContext<'_>,
-    edits: Vec<Edit>,
+    edits: &[Edit],
     rules: Vec<&'static str>,
     changes_results: ChangesResults,
     depth: Depth,
 ) -> Plan {
-    let prediction = case.try_to(&edits, depth);
+    of_prediction(case, &case.try_to(edits, depth), rules, changes_results)
+}
+
+/// What a prediction for the changes of some rules comes to.
+fn of_prediction(
+    case: &ProgramContext<'_>,
+    prediction: &Prediction,
+    rules: Vec<&'static str>,
+    changes_results: ChangesResults,
+) -> Plan {
     let capacity = case.memory.capacity.unwrap_or(u64::MAX);
     let fits = prediction.fits == Some(true) && prediction.verdict == TryVerdict::Fits;
     let allocated = prediction.expected();
@@ -196,8 +203,8 @@ pub(super) fn evaluated(
         at_best: prediction.allocated_range.0,
         outcome: prediction.outcome(case.memory.capacity),
         changes_results,
-        summary: summary(&edits, &prediction, capacity, fits),
-        edits,
+        summary: summary(&prediction.edits, prediction, capacity, fits),
+        edits: prediction.edits.clone(),
         steps: Vec::new(),
     }
 }
@@ -211,10 +218,8 @@ fn pruned(case: &ProgramContext<'_>, plan: Plan) -> Plan {
         at -= 1;
         let mut edits = plan.edits.clone();
         edits.remove(at);
-        if !case.can_fit(&edits) {
-            continue;
-        }
-        let shorter = evaluated(case, edits, plan.rules.clone(), plan.changes_results, Depth::Verdict);
+        let Some(prediction) = case.try_if_it_can_fit(&edits, Depth::Verdict) else { continue };
+        let shorter = of_prediction(case, &prediction, plan.rules.clone(), plan.changes_results);
         if shorter.fits {
             let mut rules = plan.rules.clone();
             if rules.len() == plan.edits.len() {
@@ -240,18 +245,18 @@ fn fewest_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
         edits[at] = Edit::Remat(scope.clone(), Some(layers));
         edits
     };
-    let with = |layers: u32| evaluated(case, edits(layers), plan.rules.clone(), plan.changes_results, Depth::Verdict);
+    let of = |prediction: &Prediction| of_prediction(case, prediction, plan.rules.clone(), plan.changes_results);
     // Checkpointing more layers never needs more memory, so bisect.
     let (mut low, mut high) = (0, all);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if case.can_fit(&edits(middle)) && with(middle).fits {
+        if case.try_if_it_can_fit(&edits(middle), Depth::Verdict).is_some_and(|prediction| of(&prediction).fits) {
             high = middle;
         } else {
             low = middle;
         }
     }
-    let fewest = with(high);
+    let fewest = of(&case.try_out(&edits(high)));
     if high > 0 && f64::from(high) <= f64::from(all) * NEARLY_ALL && fewest.fits { fewest } else { plan }
 }
 

@@ -2,10 +2,11 @@
 //! finding's predicted savings.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use super::effect::Effect;
 use super::finding::{Finding, Severity};
+use super::tried::Tried;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::packing::{FALLBACK_SHARE, Family};
 use crate::analysis::what_if::saved_for_backward::{Stack, is_among};
@@ -39,15 +40,8 @@ pub struct ProgramContext<'a> {
     pub peak: Vec<AtPeak>,
     /// The largest batch that fits, computed on first use.
     pub(super) largest_batch: OnceLock<Option<i64>>,
-    /// Changes that were worked out, without their blocks: rules and the plan try many of them more than once.
-    tried: Mutex<Vec<CachedPrediction>>,
-}
-
-/// Changes that were worked out to some depth.
-struct CachedPrediction {
-    edits: Vec<Edit>,
-    depth: Depth,
-    prediction: Arc<Prediction>,
+    /// Changes that were worked out.
+    tried: Tried,
 }
 
 /// A temporary at the peak.
@@ -85,7 +79,7 @@ impl<'a> ProgramContext<'a> {
             .map(|(i, family)| AtPeak { family: i, buffer: family.root, size: family.size })
             .collect();
         peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
-        let (largest_batch, tried) = (OnceLock::new(), Mutex::default());
+        let (largest_batch, tried) = (OnceLock::new(), Tried::default());
         Self { row, program, analysis, space, device, memory, before, peak, largest_batch, tried }
     }
 
@@ -167,26 +161,25 @@ impl<'a> ProgramContext<'a> {
     /// As [`Self::try_out`], to another depth.
     #[must_use]
     pub fn try_to(&self, edits: &[Edit], depth: Depth) -> Arc<Prediction> {
-        let known = || self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tried) = known().iter().find(|tried| tried.depth == depth && tried.edits == edits) {
-            return Arc::clone(&tried.prediction);
-        }
-        let prediction = Arc::new(self.memory.evaluate(self.program, edits, depth).without_blocks());
-        known().push(CachedPrediction { edits: edits.to_vec(), depth, prediction: Arc::clone(&prediction) });
-        prediction
+        self.tried.prediction(&self.memory, self.program, edits, depth)
     }
 
-    /// Whether the program may fit with some changes, as far as the bytes tell that are live at once: a bound that takes
-    /// no packing.
+    /// As [`Self::try_to`]; `None` where more is live at once than there is memory, which takes no packing to tell.
     #[must_use]
-    pub fn can_fit(&self, edits: &[Edit]) -> bool {
-        self.memory.capacity.is_some_and(|capacity| self.memory.least(self.program, edits).0 <= capacity)
+    pub fn try_if_it_can_fit(&self, edits: &[Edit], depth: Depth) -> Option<Arc<Prediction>> {
+        self.tried.prediction_if_it_can_fit(&self.memory, self.program, edits, depth)
+    }
+
+    /// The fewest bytes that any packer can allocate after some changes.
+    #[must_use]
+    pub fn least(&self, edits: &[Edit]) -> Bytes {
+        self.tried.least(&self.memory, self.program, edits)
     }
 
     /// Whether the program surely fits with some changes.
     #[must_use]
     pub fn fits_with(&self, edits: &[Edit], depth: Depth) -> bool {
-        self.can_fit(edits) && self.try_to(edits, depth).verdict == TryVerdict::Fits
+        self.try_if_it_can_fit(edits, depth).is_some_and(|prediction| prediction.verdict == TryVerdict::Fits)
     }
 
     /// Bytes by which the peak falls; 0 where that cannot be told.

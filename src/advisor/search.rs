@@ -55,7 +55,7 @@ impl<'a, 'c> Search<'a, 'c> {
         key.sort_unstable();
         remembered(&self.bounds, key, || {
             let (edits, _, changes) = self.together(chosen);
-            let least = self.case.memory.least(self.case.program, &edits);
+            let least = self.case.least(&edits);
             (self.case.memory.capacity.is_some_and(|capacity| least.0 <= capacity), Reverse(changes), Reverse(least))
         })
     }
@@ -64,7 +64,7 @@ impl<'a, 'c> Search<'a, 'c> {
     pub fn try_out(&self, chosen: &[usize], depth: Depth) -> Plan {
         remembered(&self.plans, (chosen.to_vec(), depth), || {
             let (edits, rules, changes) = self.together(chosen);
-            super::plan::evaluated(self.case, edits, rules, changes, depth)
+            super::plan::evaluated(self.case, &edits, rules, changes, depth)
         })
     }
 

@@ -8,6 +8,8 @@ mod block;
 mod colocated;
 mod fallback;
 mod families;
+mod gaps;
+mod live;
 mod moves;
 mod occupied;
 mod online;
@@ -16,8 +18,9 @@ pub use block::{ALIGNMENT, Block, Placement};
 pub use colocated::colocated;
 pub use fallback::{MAX_BLOCKS, Order, fallback};
 pub use families::{Families, Family};
+pub use live::most_live;
 pub use moves::Moves;
-pub use online::{online, online_along};
+pub use online::{online, online_along, online_heap};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -84,12 +87,6 @@ pub fn fallback_below(blocks: &[Block], below: u64) -> Option<Placement> {
 fn smaller_heap(pack: impl Fn(Order) -> Placement + Sync, counted: impl Fn(u64) -> u64) -> Placement {
     let (size, span) = rayon::join(|| pack(Order::Size), || pack(Order::Span));
     if counted(span.heap) < counted(size.heap) { span } else { size }
-}
-
-/// Peak live bytes and the first time at which they are reached.
-#[must_use]
-pub fn most_live(blocks: &[Block]) -> (u64, u32) {
-    Moves::new(blocks).most_live(blocks)
 }
 
 /// Comparison of the reproduced packing with the compiler's.

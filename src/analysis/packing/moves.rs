@@ -3,7 +3,44 @@
 use super::Block;
 
 /// Bits of a block's row in an entry.
-const ROW_BITS: u32 = 31;
+const ROW_BITS: u32 = 32;
+
+/// Bits of a time that are sorted by at once.
+const DIGIT: u32 = 11;
+
+/// Fewer entries than these are sorted by comparing.
+const FEW: usize = 1 << DIGIT;
+
+/// Sorts entries whose rows are ascending, by time: digit by digit, as there are many and times are small.
+fn sorted(mut entries: Vec<u64>) -> Vec<u64> {
+    if entries.is_sorted() {
+        return entries;
+    }
+    if entries.len() < FEW {
+        entries.sort_unstable();
+        return entries;
+    }
+    let bits = u64::BITS - (entries.iter().fold(0, |all, entry| all | entry) >> ROW_BITS).leading_zeros();
+    let mut other = vec![0u64; entries.len()];
+    for shift in (ROW_BITS..ROW_BITS + bits).step_by(DIGIT as usize) {
+        let digit = |entry: u64| (entry >> shift) as usize & (FEW - 1);
+        let mut next = [0usize; FEW];
+        for &entry in &entries {
+            next[digit(entry)] += 1;
+        }
+        let mut sum = 0;
+        for count in &mut next {
+            sum += std::mem::replace(count, sum);
+        }
+        for &entry in &entries {
+            let at = &mut next[digit(entry)];
+            other[*at] = entry;
+            *at += 1;
+        }
+        std::mem::swap(&mut entries, &mut other);
+    }
+    entries
+}
 
 /// A block that comes or goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,27 +55,37 @@ pub struct Move {
 
 /// The moves of some blocks, sorted. Live ranges include both ends: at equal times blocks come before others go.
 #[derive(Debug, Clone)]
-pub struct Moves(Vec<u64>);
+pub struct Moves {
+    /// Times and rows of blocks that come, ascending.
+    come: Vec<u64>,
+    /// Times and rows of blocks that go, ascending.
+    go: Vec<u64>,
+}
 
 impl Moves {
     /// Sorts the moves of blocks that take memory.
     #[must_use]
     pub fn new(blocks: &[Block]) -> Self {
-        let mut moves = Vec::with_capacity(2 * blocks.len());
-        for (row, block) in blocks.iter().enumerate().take(1 << ROW_BITS).filter(|(_, block)| block.size > 0) {
-            let entry = |time: u32, goes: bool| (u64::from(time) << 32) | (u64::from(goes) << ROW_BITS) | row as u64;
-            moves.extend([entry(block.start, false), entry(block.end, true)]);
+        let rows = || blocks.iter().zip(0u32..).filter(|(block, _)| block.size > 0);
+        let entry = |time: u32, row: u32| (u64::from(time) << ROW_BITS) | u64::from(row);
+        Self {
+            come: sorted(rows().map(|(block, row)| entry(block.start, row)).collect()),
+            go: sorted(rows().map(|(block, row)| entry(block.end, row)).collect()),
         }
-        moves.sort_unstable();
-        Self(moves)
     }
 
     /// Every move, in order.
     pub fn iter(&self) -> impl Iterator<Item = Move> + '_ {
-        self.0.iter().map(|&entry| Move {
-            time: (entry >> 32) as u32,
-            goes: (entry >> ROW_BITS) & 1 == 1,
-            block: (entry & ((1 << ROW_BITS) - 1)) as usize,
+        let (mut come, mut go) = (self.come.as_slice(), self.go.as_slice());
+        std::iter::from_fn(move || {
+            let goes = match (come.first(), go.first()) {
+                (Some(come), Some(go)) => come >> ROW_BITS > go >> ROW_BITS,
+                (come, _) => come.is_none(),
+            };
+            let rest = if goes { &mut go } else { &mut come };
+            let (&entry, others) = rest.split_first()?;
+            *rest = others;
+            Some(Move { time: (entry >> ROW_BITS) as u32, goes, block: entry as u32 as usize })
         })
     }
 
@@ -74,5 +121,14 @@ mod tests {
         let expected = [(0, false, 0), (4, false, 2), (4, true, 0), (5, false, 3), (6, true, 2), (6, true, 3)];
         assert_eq!(order, expected);
         assert_eq!(moves.most_live(&blocks), (12, 4));
+    }
+
+    #[test]
+    fn many_moves_are_sorted_as_few_are() {
+        let time = |row: u64| (row * 48_271 % 65_521) << (row % 16);
+        let entries: Vec<u64> = (0..5 * FEW as u64).map(|row| (time(row) << ROW_BITS) | row).collect();
+        let mut expected = entries.clone();
+        expected.sort_unstable();
+        assert_eq!(sorted(entries), expected);
     }
 }

@@ -1,21 +1,50 @@
 //! Arguments divided over devices: which of their dimensions, and which results are divided with them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::base::Role;
 use super::batch;
 use super::edit::Arguments;
+use super::followers::Temporaries;
 use super::memory::{Item, Owner};
 use super::resize;
 use super::state::State;
 use crate::analysis::names::argument::holds_state;
-use crate::model::FastSet;
-use crate::model::NO_ROW;
+use crate::analysis::once::once;
+use crate::model::{FastMap, NO_ROW};
 
-/// Rows of results by the array they hold: (number of the array, row of the base).
-type ByArray = BTreeSet<(u32, usize)>;
+/// Results by the array they hold, without those that follow an argument already.
+struct Results {
+    /// Number of the array, by row of the base; `NO_ROW` for what is no result, or is taken.
+    array_of: Vec<u32>,
+    /// Rows by array, ascending, and how many of them at the front are taken.
+    rows_of: FastMap<u32, (Vec<u32>, usize)>,
+}
+
+impl Results {
+    /// The first result that holds an array.
+    fn first(&mut self, array: u32) -> Option<usize> {
+        let (rows, taken) = self.rows_of.get_mut(&array)?;
+        while rows.get(*taken).is_some_and(|&row| self.array_of[row as usize] != array) {
+            *taken += 1;
+        }
+        rows.get(*taken).map(|&row| row as usize)
+    }
+
+    /// The result that holds an array and may follow an argument; `own` is the only one that may, where it is known.
+    fn of(&mut self, array: u32, own: Option<usize>) -> Option<usize> {
+        match own {
+            Some(own) => (self.array_of.get(own) == Some(&array)).then_some(own),
+            None => self.first(array),
+        }
+    }
+
+    /// Lets a result follow an argument.
+    fn take(&mut self, row: usize) {
+        self.array_of[row] = NO_ROW;
+    }
+}
 
 /// How arguments of one shape can be divided.
 #[derive(Debug, Clone, Default)]
@@ -28,38 +57,43 @@ struct Division {
     array: u32,
 }
 
+/// A dimension of an argument that is divided, as those see it that follow the argument.
+#[derive(Debug, Clone, Copy)]
+struct Divided {
+    /// Its size.
+    size: i64,
+    /// The outline of the argument's shape: a row of [`Temporaries::by_outline`]; `None` where no temporary has it.
+    outline: Option<u32>,
+}
+
 /// What dividing shapes comes to, each worked out once.
 struct Divisions {
     parts: i64,
     by_shape: HashMap<u32, Division, RandomState>,
     /// Shapes after a division, by shape and dimension.
     divided: HashMap<(u32, usize), Option<u32>, RandomState>,
-    temporaries: Option<Temporaries>,
-    /// Rows of arguments that earlier changes donate.
-    donated: FastSet<u32>,
+    /// What is divided, by shape and dimension.
+    dimensions: HashMap<(u32, usize), Option<Divided>, RandomState>,
+    /// Shapes after the first dimension of a size is divided, by shape and size.
+    followed: HashMap<(u32, i64), Option<u32>, RandomState>,
+    /// Items that have not been divided, by outline, of the outlines that were looked at.
+    alike: HashMap<u32, Vec<u32>, RandomState>,
+    /// Whether earlier changes donate an argument, by row of the base.
+    donated: Vec<bool>,
 }
 
-/// Items of the temporaries that may be divided with an argument.
-#[derive(Debug, Default)]
-struct Temporaries {
-    /// Items of its copies, by row of the base.
-    copies: HashMap<usize, Vec<usize>, RandomState>,
-    /// Families that hold it or a part of it once devices have written theirs, by row of the base.
-    own_memory: HashMap<usize, Vec<usize>, RandomState>,
-    /// All items, by the outline of their shape in the dump.
-    by_outline: HashMap<Vec<i64>, Vec<usize>, RandomState>,
-}
-
-impl State<'_> {
+impl<'a> State<'a> {
     /// Divides arguments over devices.
     pub(super) fn shard(&mut self, arguments: &Arguments, parts: i64) {
         self.kinds.sharding = true;
         if parts <= 1 {
             return;
         }
-        let rows = self.arguments(arguments);
-        let (data, others): (Vec<usize>, Vec<usize>) = rows
-            .into_iter()
+        let named = self.arguments(arguments);
+        let (data, others): (Vec<usize>, Vec<usize>) = named
+            .rows
+            .iter()
+            .map(|&row| row as usize)
             .partition(|&row| self.memory.data_of(row).is_some_and(|d| d.parts == 1) && !self.is_state(row));
         if let Some(batch) = data.first().and_then(|&row| self.memory.data_of(row)) {
             let batch = batch.batch();
@@ -79,9 +113,14 @@ impl State<'_> {
             parts,
             by_shape: HashMap::default(),
             divided: HashMap::default(),
-            temporaries: None,
-            donated: self.donated.iter().copied().collect(),
+            dimensions: HashMap::default(),
+            followed: HashMap::default(),
+            alike: HashMap::default(),
+            donated: vec![false; self.memory.base.len()],
         };
+        for &row in &self.donated {
+            known.donated[row as usize] = true;
+        }
         for row in others {
             let Some((dimension, follows)) = self.dimension_to_divide(row, &mut known, &mut results) else {
                 undivided += 1;
@@ -131,83 +170,104 @@ impl State<'_> {
 
     /// Divides the copies of an argument with it. The gradient of a weight may be divided too, or stay whole.
     fn divide_followers(&mut self, row: usize, dimension: usize, known: &mut Divisions) {
-        let shape = self.shape_of_row(row).and_then(|shape| self.shapes.get(shape));
-        let Some(node) = shape.map(|known| known.node.clone()) else { return };
-        let Some(&size) = node.dimensions.get(dimension) else { return };
-        let own = batch::outline(&node.dimensions);
-        let parts = known.parts;
-        let divided = |node: &mut crate::model::ShapeNode| {
-            let Some(at) = node.dimensions.iter().position(|&d| d == size) else { return false };
-            resize::set_dimension(node, at, size / parts);
-            true
+        let Some(shape) = self.shape_of_row(row) else { return };
+        let temporaries = self.temporaries_to_divide();
+        let Some(own) = *known.dimensions.entry((shape, dimension)).or_insert_with(|| {
+            let node = &self.shapes.get(shape)?.node;
+            let outline = temporaries.outlines.get(&batch::outline(&node.dimensions)).copied();
+            Some(Divided { size: *node.dimensions.get(dimension)?, outline })
+        }) else {
+            return;
         };
-        let temporaries = known.temporaries.get_or_insert_with(|| self.temporaries_to_divide());
         // Each device writes its part of the argument in place once that is all it has, and nothing is gathered.
-        let is_donated = matches!(self.base(row).role, Role::Argument { is_donated: true, .. });
-        if is_donated || known.donated.contains(&(row as u32)) {
-            self.drop_families(temporaries.own_memory.get(&row).map_or(&[][..], Vec::as_slice));
+        let role = self.memory.roles[row];
+        if role.is_donated || known.donated[row] {
+            self.drop_families(temporaries.own_memory.get(&(row as u32)).map_or(&[][..], Vec::as_slice));
         }
-        let copies = temporaries.copies.get(&row).map_or(&[][..], Vec::as_slice);
-        self.change(copies.iter().copied(), divided);
-        let is_trained = self.memory.trained.binary_search(&row).is_ok();
-        let is_collected = !is_trained && self.collects(row);
-        if !is_trained && !is_collected {
+        for &item in temporaries.copies.get(&(row as u32)).into_iter().flatten() {
+            self.follow(item as usize, own.size, known);
+        }
+        let is_collected = !role.is_trained && self.collects(row);
+        if !role.is_trained && !is_collected {
             return;
         }
-        let Some(alike) = temporaries.by_outline.get_mut(&own) else { return };
-        let copy_of = &self.followers().copy_of;
-        let is_other = |item: usize| match self.memory.items[item].owner {
+        if !is_collected && !self.is_optimistic && self.may_differ {
+            return;
+        }
+        let Some(outline) = own.outline else { return };
+        let mut alike =
+            known.alike.remove(&outline).unwrap_or_else(|| temporaries.by_outline[outline as usize].clone());
+        let (memory, copy_of) = (self.memory, &self.followers().copy_of);
+        let is_other = |item: u32| match memory.items[item as usize].owner {
             Owner::Family(family) => copy_of[family as usize] != Some(row as u32),
             Owner::Base(_) => false,
         };
-        if is_collected {
-            alike.retain(|&item| !self.is_changed(item));
-            let is_own = |item: usize| is_other(item) && self.is_collected(self.memory.items[item].owner);
-            let others: Vec<usize> = alike.iter().copied().filter(|&item| is_own(item)).collect();
-            self.change(others.into_iter(), divided);
-            return;
-        }
-        if !self.is_optimistic {
-            if self.may_differ {
-                return;
-            }
-            self.may_differ = alike.iter().any(|&item| !self.is_changed(item) && is_other(item));
-            if !self.may_differ {
-                alike.retain(|&item| !self.is_changed(item));
-            }
-            return;
+        if !is_collected && !self.is_optimistic {
+            self.may_differ = alike.iter().any(|&item| !self.is_changed(item as usize) && is_other(item));
         }
         // What has been divided once is not looked at again.
-        alike.retain(|&item| !self.is_changed(item));
-        let others: Vec<usize> = alike.iter().copied().filter(|&item| is_other(item)).collect();
-        self.may_differ |= !others.is_empty();
-        self.change(others.into_iter(), divided);
+        alike.retain(|&item| !self.is_changed(item as usize));
+        if is_collected || self.is_optimistic {
+            let is_meant =
+                |item: u32| is_other(item) && (!is_collected || self.is_collected(memory.items[item as usize].owner));
+            let others: Vec<u32> = alike.iter().copied().filter(|&item| is_meant(item)).collect();
+            self.may_differ |= !is_collected && !others.is_empty();
+            for item in others {
+                self.follow(item as usize, own.size, known);
+            }
+        }
+        known.alike.insert(outline, alike);
+    }
+
+    /// Divides the first dimension of a size of an item.
+    fn follow(&mut self, item: usize, size: i64, known: &mut Divisions) {
+        let shape = self.shape_of[item];
+        let divided = *known.followed.entry((shape, size)).or_insert_with(|| {
+            self.shapes.changed(shape, |node| {
+                let Some(at) = node.dimensions.iter().position(|&d| d == size) else { return false };
+                resize::set_dimension(node, at, size / known.parts);
+                true
+            })
+        });
+        if let Some(divided) = divided {
+            self.shape_of.to_mut()[item] = divided;
+        }
     }
 
     /// Items of the temporaries, as dividing an argument asks for them.
-    fn temporaries_to_divide(&self) -> Temporaries {
-        let mut found = Temporaries::default();
-        for item in self.items_of(|owner| matches!(owner, Owner::Family(_))) {
-            let Item { owner: Owner::Family(family), buffer, .. } = self.memory.items[item] else { continue };
-            if let Some(row) = self.followers().updated[family as usize] {
-                found.own_memory.entry(row as usize).or_default().push(family as usize);
+    fn temporaries_to_divide(&self) -> &'a Temporaries {
+        let memory = self.memory;
+        once(&memory.to_divide, || {
+            let mut found = Temporaries::default();
+            let mut outline_of: Vec<Option<u32>> = vec![None; memory.shapes.len()];
+            for (item, &Item { owner, .. }) in memory.items.iter().enumerate() {
+                let Owner::Family(family) = owner else { continue };
+                if let Some(row) = self.followers().updated[family as usize] {
+                    found.own_memory.entry(row).or_default().push(family as usize);
+                }
+                if let Some(row) = self.followers().copy_of[family as usize] {
+                    found.copies.entry(row).or_default().push(item as u32);
+                }
+                let shape = memory.shape_of[item];
+                let Some(known) = memory.shapes.get(shape) else { continue };
+                let outline = *outline_of[shape as usize].get_or_insert_with(|| {
+                    let next = found.outlines.len() as u32;
+                    *found.outlines.entry(batch::outline(&known.node.dimensions)).or_insert(next)
+                });
+                let row = outline as usize;
+                if row >= found.by_outline.len() {
+                    found.by_outline.resize(row + 1, Vec::new());
+                }
+                found.by_outline[row].push(item as u32);
             }
-            if let Some(row) = self.followers().copy_of[family as usize] {
-                found.copies.entry(row as usize).or_default().push(item);
-            }
-            if let Some(node) = resize::node_of(self.program, buffer) {
-                found.by_outline.entry(batch::outline(&node.dimensions)).or_default().push(item);
-            }
-        }
-        found
+            found
+        })
     }
 
     /// Whether an argument is per-sample state rather than the sample itself.
     fn is_state(&self, row: usize) -> bool {
-        match &self.base(row).role {
-            Role::Argument { path, .. } => self.memory.is_data(row) && holds_state(path),
-            _ => false,
-        }
+        self.memory.is_data(row)
+            && matches!(&self.base(row).role, super::Role::Argument { path, .. } if holds_state(path))
     }
 
     /// Row of the present shape of a row of the base.
@@ -223,28 +283,24 @@ impl State<'_> {
         &mut self,
         row: usize,
         known: &mut Divisions,
-        results: &mut ByArray,
+        results: &mut Results,
     ) -> Option<(usize, Option<usize>)> {
         let shape = self.shape_of_row(row)?;
         let parts = known.parts;
         let division = known.by_shape.entry(shape).or_insert_with(|| self.division(shape, parts));
-        if !matches!(self.memory.base[row].role, Role::Argument { is_donated: false, .. }) {
+        let role = self.memory.roles[row];
+        if !role.is_argument || role.is_donated {
             return Some((division.best?, None));
         }
         let own = self.followers().next.get(row).copied().flatten().map(|own| own as usize);
-        let first = |array: u32| results.range((array, 0)..).next().filter(|row| row.0 == array).map(|row| row.1);
-        let found = |array: u32| match own {
-            Some(own) => results.contains(&(array, own)).then_some(own),
-            None => first(array),
-        };
-        let sharded = division.dimensions.iter().find_map(|&(d, array)| Some((d, (array, found(array)?))));
+        let sharded = division.dimensions.iter().find_map(|&(d, array)| Some((d, results.of(array, own)?)));
         if let Some((dimension, result)) = sharded {
-            results.remove(&result);
+            results.take(result);
             return Some((dimension, None));
         }
-        let follows = found(division.array);
+        let follows = results.of(division.array, own);
         if let Some(result) = follows {
-            results.remove(&(division.array, result));
+            results.take(result);
         }
         Some((division.best?, follows))
     }
@@ -270,10 +326,18 @@ impl State<'_> {
         Division { dimensions, best, array }
     }
 
-    /// Rows of the results, by the array they hold now.
-    fn results_by_array(&self) -> ByArray {
-        let array = |row: u32| Some((self.shapes.get(self.shape_of_row(row as usize)?)?.array, row as usize));
-        self.memory.results.iter().filter_map(|&row| array(row)).collect()
+    /// The results by the array they hold now.
+    fn results_by_array(&self) -> Results {
+        let mut results = Results { array_of: vec![NO_ROW; self.memory.base.len()], rows_of: FastMap::default() };
+        let mut rows: Vec<u32> = self.memory.results.clone();
+        rows.sort_unstable();
+        for row in rows {
+            if let Some(known) = self.shape_of_row(row as usize).and_then(|shape| self.shapes.get(shape)) {
+                results.array_of[row as usize] = known.array;
+                results.rows_of.entry(known.array).or_default().0.push(row);
+            }
+        }
+        results
     }
 
     /// Shards a dimension of a base row.
@@ -290,7 +354,7 @@ impl State<'_> {
                 })
             });
             if let Some(divided) = divided {
-                self.shape_of[item] = divided;
+                self.shape_of.to_mut()[item] = divided;
             }
         }
     }

@@ -70,9 +70,9 @@ fn found(program: &Program, memory: &Memory) -> Followers {
     }
 }
 
-impl State<'_> {
+impl<'a> State<'a> {
     /// Copies and next values of the arguments.
-    pub(super) fn followers(&self) -> &'_ Followers {
+    pub(super) fn followers(&self) -> &'a Followers {
         once(&self.memory.followers, || found(self.program, self.memory))
     }
 

@@ -5,7 +5,11 @@ use std::sync::OnceLock;
 
 use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
-use super::followers::Followers;
+use super::followers::{Followers, Temporaries};
+use super::named_arguments::NamedArguments;
+use super::postponed::Postponed;
+use super::recomputed::Recomputed;
+use super::resize;
 use super::saved_for_backward::SavedForBackward;
 use super::segments::{self, Named, Patterns};
 use super::shapes::Shapes;
@@ -35,6 +39,19 @@ pub enum Owner {
     Base(u32),
     /// Row of the families.
     Family(u32),
+}
+
+/// What a row of [`Memory::base`] is for, in short.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ShortRole {
+    /// Whether it is an argument.
+    pub is_argument: bool,
+    /// Whether a result reuses its memory.
+    pub is_donated: bool,
+    /// Whether it is a trained weight.
+    pub is_trained: bool,
+    /// Whether its result, if it is one, is the largest in it, or another form of the same array.
+    pub is_own: bool,
 }
 
 /// One memory space of a program, as edits see it.
@@ -93,10 +110,26 @@ pub struct Memory {
     pub(super) shape_of: Vec<u32>,
     /// Bytes by item.
     pub(super) item_bytes: Vec<u64>,
+    /// Bytes by row of [`Self::base`].
+    pub(super) base_bytes: Vec<u64>,
+    /// Bytes by family, those of its largest item.
+    pub(super) family_bytes: Vec<u64>,
+    /// First and last time by family: twice the heap events.
+    pub(super) spans: Vec<(u32, u32)>,
+    /// What each row of [`Self::base`] is for, in short.
+    pub(super) roles: Vec<ShortRole>,
+    /// What may be divided with arguments, once somebody asked: see [`super::divide`].
+    pub(super) to_divide: OnceLock<Temporaries>,
+    /// Arguments by the names that changes give them.
+    pub(super) named_arguments: NamedArguments,
+    /// The sum of [`Self::base_bytes`].
+    always_live: u64,
     /// What patterns of layers name.
     pub(super) segments: Patterns,
     /// What is computed again, once somebody asked: see [`super::recompute`].
-    pub(super) recomputed: OnceLock<Vec<Option<(u32, bool)>>>,
+    pub(super) recomputed: OnceLock<Recomputed>,
+    /// What the compiler may postpone, once somebody asked: see [`super::recompute`].
+    pub(super) postponable: OnceLock<Vec<u32>>,
     /// Where the values of arguments are found again, once somebody asked: see [`super::follow`].
     pub(super) followers: OnceLock<Followers>,
     /// Outlines of the arguments that hold no batch, once somebody asked: see [`batch::weights`].
@@ -109,6 +142,8 @@ pub struct Memory {
     pub(super) folded: OnceLock<Option<i64>>,
     /// Part of the batch that the step runs on, once somebody asked.
     pub(super) part_of_batch: OnceLock<Option<i64>>,
+    /// What is kept for gradients of weights alone, once somebody asked.
+    pub(super) postponed: OnceLock<Vec<Postponed>>,
     /// Results by their place in the program's result: rows of [`Self::base`].
     pub(super) results: Vec<u32>,
     /// Number of the array that the program returns, by row of [`Self::base`]; `NO_ROW` where it is not known.
@@ -149,7 +184,16 @@ impl Memory {
         let (mut shapes, shape_of) = Shapes::of_buffers(program, items.iter().map(|item| item.buffer));
         let returned_arrays =
             base.iter().map(|base| base.returned.as_ref().map_or(NO_ROW, |node| shapes.array_of(node))).collect();
-        let item_bytes = items.iter().map(|item| program.buffers.size_of(item.buffer).0).collect();
+        let item_bytes: Vec<u64> = items.iter().map(|item| program.buffers.size_of(item.buffer).0).collect();
+        let base_bytes: Vec<u64> = base.iter().map(|base| base.size).collect();
+        let mut family_bytes = vec![0u64; families.list.len()];
+        for (item, &bytes) in items.iter().zip(&item_bytes) {
+            if let Owner::Family(row) = item.owner {
+                let size = &mut family_bytes[row as usize];
+                *size = bytes.max(*size);
+            }
+        }
+        let spans = families.list.iter().map(|family| (2 * family.first, 2 * family.last)).collect();
         let place = |row: &u32| match &base[*row as usize].role {
             Role::Result(place) => Some(place.as_slice()),
             _ => None,
@@ -157,7 +201,7 @@ impl Memory {
         let mut results: Vec<u32> = (0..base.len() as u32).filter(|row| place(row).is_some()).collect();
         results.sort_by_key(place);
         let live = crate::analysis::packing::most_live(&families.blocks()).0;
-        let always: u64 = base.iter().fold(0, |sum, b| sum.saturating_add(b.size));
+        let always = base_bytes.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
         let roots = || families.list.iter().map(|family| program.buffers.instruction_of(family.root));
         let labels = analysis.labels(program);
         let family_names = segments::family_names(program, labels, &families);
@@ -182,7 +226,11 @@ impl Memory {
         let trains = batch::trains(classes, &base);
         let is_weight =
             |base: &Base| matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) == Class::Weight;
-        let trained = (0..base.len()).filter(|&row| trains && is_weight(&base[row])).collect();
+        let trained: Vec<usize> = (0..base.len()).filter(|&row| trains && is_weight(&base[row])).collect();
+        let mut roles: Vec<ShortRole> = base.iter().map(|base| short_role(program, base)).collect();
+        for &row in &trained {
+            roles[row].is_trained = true;
+        }
         let mut data_rows = vec![NO_ROW; base.len()];
         for (row, data) in data.iter().enumerate().rev() {
             data_rows[data.base as usize] = row as u32;
@@ -214,15 +262,24 @@ impl Memory {
             shapes,
             shape_of,
             item_bytes,
+            base_bytes,
+            family_bytes,
+            spans,
+            roles,
+            to_divide: OnceLock::new(),
+            named_arguments: NamedArguments::default(),
+            always_live: always,
             results,
             returned_arrays,
             segments: Patterns::default(),
             recomputed: OnceLock::new(),
+            postponable: OnceLock::new(),
             followers: OnceLock::new(),
             weights: OnceLock::new(),
             global_batch: OnceLock::new(),
             folded: OnceLock::new(),
             part_of_batch: OnceLock::new(),
+            postponed: OnceLock::new(),
             has_backward: OnceLock::new(),
             base,
             families,
@@ -307,8 +364,8 @@ impl Memory {
 
     /// Always-live bytes.
     #[must_use]
-    pub fn always_live(&self) -> u64 {
-        self.base.iter().fold(0, |sum, base| sum.saturating_add(base.size))
+    pub const fn always_live(&self) -> u64 {
+        self.always_live
     }
 
     /// Peak bytes of temporaries.
@@ -336,6 +393,19 @@ impl Memory {
             _ => None,
         })
     }
+}
+
+/// What a row of the base is for, but for whether it is trained.
+fn short_role(program: &Program, base: &Base) -> ShortRole {
+    let (is_argument, is_donated) = match base.role {
+        Role::Argument { is_donated, .. } => (true, is_donated),
+        _ => (false, false),
+    };
+    let count = |buffer| resize::node_of(program, buffer).map(|node| (node.element_count(), node.element_type));
+    let size = |buffer| program.buffers.size_of(buffer);
+    let is_own = base.largest == base.buffer
+        || (size(base.largest) == size(base.buffer) && count(base.largest) == count(base.buffer));
+    ShortRole { is_argument, is_donated, is_own, is_trained: false }
 }
 
 /// The always-live allocations of a space.

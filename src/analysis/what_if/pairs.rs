@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
 
-use super::resize;
 use super::state::State;
 use crate::analysis::packing::{self, Block};
 use crate::model::{BufferId, EventKind, InstructionId, NO_ROW, Opcode};
@@ -36,8 +35,10 @@ impl State<'_> {
     /// first argument of its shape and type.
     pub(super) fn pair(&mut self, sizes: &[u64]) {
         let memory = self.memory;
-        let mut donated = self.donated.clone();
-        donated.sort_unstable();
+        let mut donated = vec![false; memory.base.len()];
+        for &row in &self.donated {
+            donated[row as usize] = true;
+        }
         let mut rows: Vec<u32> = self.donated.iter().chain(&memory.donors).copied().collect();
         rows.sort_unstable();
         rows.dedup();
@@ -47,13 +48,14 @@ impl State<'_> {
             let Some(item) = memory.item_of(row as usize) else { continue };
             let Some(shape) = self.shape(item) else { continue };
             let group = waiting.entry((shape.array, sizes[row as usize])).or_default();
-            let is_changed = donated.binary_search(&row).is_ok() || self.is_changed(item);
+            let is_changed = donated[row as usize] || self.is_changed(item);
             if is_changed { &mut group.changed } else { &mut group.unchanged }.push_back(row);
         }
         let mut hosts = 0u64;
         let (mut pairs, mut gone) = (Vec::new(), Vec::new());
         let mut lodgers: Vec<(u64, u32, u32)> = Vec::new();
-        for result in memory.results.iter().map(|&row| row as usize) {
+        let results = if waiting.is_empty() { &[][..] } else { &memory.results };
+        for result in results.iter().map(|&row| row as usize) {
             let Some(own) = memory.item_of(result) else { continue };
             let Some(shape) = self.shape(own) else { continue };
             // An unchanged result has the shape that the program returns, whatever views produced it.
@@ -65,18 +67,15 @@ impl State<'_> {
             };
             // Temporaries that lie in the result before it exists need a new home. What is only the argument with a part
             // of it written is no such temporary, whatever its shape.
-            let base = &memory.base[result];
-            let is_own = base.largest == base.buffer
-                || (self.program.buffers.size_of(base.largest) == self.program.buffers.size_of(base.buffer)
-                    && self.element_counts_agree(base.largest, base.buffer));
-            if is_own {
+            if memory.roles[result].is_own {
                 gone.push(result);
                 pairs.push((argument, result as u32));
                 // The program no longer slices a sharded argument: what was there is its own shard.
                 let is_whole = memory.item_of(argument as usize).is_some_and(|item| self.keeps_elements(item));
                 if is_whole {
-                    let scaled =
-                        |size: u64| u128::from(size) * u128::from(sizes[result]) / u128::from(base.size.max(1));
+                    let scaled = |size: u64| {
+                        u128::from(size) * u128::from(sizes[result]) / u128::from(memory.base_bytes[result].max(1))
+                    };
                     let own = memory.lodgers(argument as usize, result).into_iter();
                     lodgers.extend(
                         own.map(|(size, first, last)| (u64::try_from(scaled(size)).unwrap_or(u64::MAX), first, last)),
@@ -132,15 +131,13 @@ impl State<'_> {
 
     /// Whether an item has as many elements as in the unchanged program.
     fn keeps_elements(&self, item: usize) -> bool {
+        if !self.is_changed(item) {
+            return self.shape(item).is_some();
+        }
         let before = self.memory.shape_of.get(item).and_then(|&row| self.memory.shapes.get(row));
         self.shape(item)
             .zip(before)
             .is_some_and(|(now, before)| now.node.element_count() == before.node.element_count())
-    }
-
-    fn element_counts_agree(&self, a: BufferId, b: BufferId) -> bool {
-        let count = |buffer| resize::node_of(self.program, buffer).map(|n| (n.element_count(), n.element_type));
-        count(a) == count(b)
     }
 
     /// Lets results reuse the memory of an operand of their instruction where both now have the same size.
@@ -174,7 +171,7 @@ impl State<'_> {
                     && other.last > family.first;
                 if fits && self.reads(instruction, g) {
                     taken[g] = true;
-                    self.spans[f].0 = (self.spans[g].1 + 1).min(self.spans[f].1);
+                    self.spans.to_mut()[f].0 = (self.spans[g].1 + 1).min(self.spans[f].1);
                     break;
                 }
             }

@@ -3,10 +3,9 @@
 use super::edit::Edit;
 use super::memory::Memory;
 use super::outcome::Outcome;
-use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
-use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
-use crate::model::{BufferId, Bytes, Program, UnitSystem, thousands};
+use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Packer, Placement};
+use crate::model::{BufferId, Bytes, UnitSystem, thousands};
 
 /// How much of a [`Prediction`] is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,7 +19,7 @@ pub enum Depth {
 }
 
 /// Packing by size takes at most about 1/40 more than the live bytes, measured on 41 real heaps.
-const ROOM: u64 = 40;
+pub(super) const ROOM: u64 = 40;
 
 /// Whether a program fits after some changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,10 +51,10 @@ impl TryVerdict {
 const HARDLY_ANY: u64 = 20;
 
 /// Relative error within which the bytes of a best or worst case are known.
-const NEAR: f64 = 0.05;
+pub(super) const NEAR: f64 = 0.05;
 
 /// A range wider than this says nothing about the bytes.
-const WIDEST: f64 = 1.6;
+pub(super) const WIDEST: f64 = 1.6;
 
 /// The compiler rematerialises until a program takes about this share of the available memory, or more.
 const RECOMPUTED_TO: f64 = 0.80;
@@ -75,7 +74,7 @@ const NARROWEST: f64 = 0.64;
 const RECOMPUTED_FROM: f64 = 1.25;
 
 /// Relative error of what some kinds of change are predicted to take.
-const fn band_of(kinds: Kinds) -> f64 {
+pub(super) const fn band_of(kinds: Kinds) -> f64 {
     if kinds.constrain || kinds.compute || kinds.sharding || kinds.parts || kinds.remat { ROUGH } else { CLOSE }
 }
 
@@ -97,6 +96,8 @@ pub struct Prediction {
     pub allocated_range: (Bytes, Bytes),
     /// Whether it fits; may be undecided where it depends on the compiler.
     pub verdict: TryVerdict,
+    /// Bytes that no packer can go below: those that are live at once.
+    pub least: Bytes,
     /// Bytes allocated with the better of the two packers, or with the online one if only that was run.
     pub allocated: Bytes,
     /// Bytes allocated with the online packer.
@@ -121,7 +122,8 @@ pub struct Prediction {
     pub pairs: Vec<(u32, u32)>,
     /// Sizes and lifetimes.
     pub sizes: Sizes,
-    /// Offsets of the blocks: from the online packer if the compiler would use it, else from the better one.
+    /// Offsets of the blocks: from the online packer if the compiler would use it, else from the better one. Only with
+    /// [`Depth::Packed`].
     pub placement: Placement,
 }
 
@@ -163,172 +165,8 @@ impl Prediction {
 }
 
 impl Memory {
-    /// Predicts what some changes do.
-    #[must_use]
-    pub fn evaluate(&self, program: &Program, edits: &[Edit], depth: Depth) -> Prediction {
-        let mut state = State::new(program, self);
-        for edit in edits {
-            state.apply(edit);
-        }
-        let best = (state.may_differ && depth != Depth::Estimate).then(|| {
-            let mut state = State::new(program, self);
-            state.is_optimistic = true;
-            for edit in edits {
-                state.apply(edit);
-            }
-            let sizes = state.finish();
-            self.least_of(&sizes, packing::most_live(&sizes.blocks).0)
-        });
-        self.conclude(state, edits, (depth, best))
-    }
-
-    /// The fewest bytes that any packer can allocate after some changes: what is live at once.
-    #[must_use]
-    pub fn least(&self, program: &Program, edits: &[Edit]) -> Bytes {
-        let mut state = State::new(program, self);
-        for edit in edits {
-            state.apply(edit);
-        }
-        let sizes = state.finish();
-        Bytes(self.least_of(&sizes, packing::most_live(&sizes.blocks).0))
-    }
-
-    fn least_of(&self, sizes: &Sizes, live: u64) -> u64 {
-        let base = sizes.base.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
-        base.saturating_add(live).saturating_add(self.rest)
-    }
-
-    /// The program without some families of temporaries: an upper bound for any change to them.
-    #[must_use]
-    pub fn without(&self, program: &Program, families: &[usize]) -> Prediction {
-        let mut state = State::new(program, self);
-        state.drop_families(families);
-        self.conclude(state, &[], (Depth::Verdict, None))
-    }
-
-    /// Packs what is left; `best_case` are the bytes allocated if the compiler does all it may.
-    fn conclude(&self, mut state: State<'_>, edits: &[Edit], (depth, best_case): (Depth, Option<u64>)) -> Prediction {
-        let sizes = state.finish();
-        let base = sizes.base.iter().fold(state.homeless, |sum, &size| sum.saturating_add(size));
-        let moves = Moves::new(&sizes.blocks);
-        let (live, at) = moves.most_live(&sizes.blocks);
-        let peak = base.saturating_add(live).saturating_add_signed(self.correction_of(live));
-        let least = self.least_of(&sizes, live);
-        let allocated = |heap: u64| base.saturating_add(heap).saturating_add(self.rest);
-        let online = packing::online_along(&sizes.blocks, &moves);
-        let limit = |share: f64| self.capacity.map(|c| (c as f64 * share) as u64);
-        let over = |bytes: u64, share: f64| limit(share).is_some_and(|limit| bytes > limit);
-        let allocated_online = allocated(online.heap);
-        let packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
-        // The second packer is slow, and no packer brings the heap below what is live at once.
-        let undecided = over(allocated_online, 1.0) && !over(least, 1.0);
-        let is_asked = depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict);
-        let fallback =
-            if is_asked && online.heap > live { packing::fallback_below(&sizes.blocks, online.heap) } else { None };
-        let heap = fallback.as_ref().map_or(online.heap, |fallback| fallback.heap);
-        let best = allocated(heap);
-        let placement = match fallback {
-            Some(fallback) if packer == Packer::Fallback => fallback,
-            _ => online,
-        };
-        // Packed by size, a heap takes hardly more than its live bytes.
-        let packed = if depth == Depth::Estimate && undecided { least.saturating_add(live / ROOM) } else { best };
-        let is_changed = state.kinds != Kinds::default() && !state.kinds.by_hand;
-        // With room to spare, the compiler no longer has to recompute.
-        let may_bring_back = is_changed && self.rematerialised > 0 && depth != Depth::Estimate;
-        let brought_back = if may_bring_back { allocated(state.live_without_recomputation(&sizes)) } else { 0 };
-        let expected = if packer == Packer::Online { allocated_online.min(best) } else { best };
-        let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
-        // If the program does not fit, the compiler has already recomputed all it could.
-        let has_reach = is_short && self.capacity.is_some_and(|capacity| self.allocated <= capacity);
-        let floor = if has_reach { self.floor(state.program, edits).unwrap_or(least) } else { least };
-        let mut range = self.allocated_range(state.kinds, expected, brought_back, floor);
-        if is_changed && packer == Packer::Online {
-            // The packer in program order may find less room between edited live ranges than the compiler will, or not.
-            let high = Bytes((allocated_online as f64 * (1.0 + band_of(state.kinds))) as u64);
-            if high > range.1 {
-                range = (range.0.max(Bytes((high.0 as f64 / WIDEST) as u64)).min(Bytes(expected)), high);
-            }
-        }
-        if state.kinds.donation && state.program.devices() > 1 {
-            // What devices add up may then be there twice: before it is added up and after.
-            range.1 = range.1.max(Bytes(expected.saturating_add(state.largest_housed)));
-        }
-        if state.fused > 0 {
-            let around = |bytes: u64, times: f64| Bytes((bytes as f64 * times) as u64);
-            range.0 = range.0.min(around(expected.saturating_sub(state.fused), 1.0 - NEAR));
-            range.1 = range.1.max(around(expected.saturating_add(state.fused), 1.0 + NEAR));
-        }
-        if let Some(best_case) = best_case
-            && state.kinds.remat
-            && !state.kinds.sharding
-        {
-            // A range wider than that says nothing.
-            let least = (best_case as f64 * (1.0 - NEAR)).max(expected as f64 / WIDEST);
-            range.0 = range.0.min(Bytes(least as u64));
-            let widest = Bytes((range.0.0 as f64 * WIDEST) as u64);
-            range.1 = range.1.min(widest.max(Bytes(expected)));
-        } else if let Some(best_case) = best_case {
-            // Both ends are known, so the error of one of them does not come on top.
-            range.0 = range.0.min(Bytes(best_case));
-            let most = if packer == Packer::Online { allocated_online } else { expected };
-            if expected > best_case && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
-                range.1 = range.1.min(Bytes(most));
-            }
-            if state.kinds.sharding && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
-                state.is_bound = true;
-                state.decline(format!(
-                    "it takes {} to {}, depending on whether the compiler divides the gradients with the weights",
-                    Bytes(best_case).short(),
-                    Bytes(expected).short()
-                ));
-            }
-        }
-        let is_untold = state.undecided.is_some() && !state.is_bound;
-        let mut fits = self.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
-        let verdict = match (fits, self.capacity) {
-            _ if is_untold => TryVerdict::Unknown,
-            (None, _) | (_, None) => TryVerdict::Unknown,
-            (Some(false), Some(capacity)) if is_changed && range.0.0 <= capacity => TryVerdict::MayFit,
-            (Some(true), Some(capacity)) if is_changed && range.1.0 > capacity => TryVerdict::MayFit,
-            (Some(true), _) => TryVerdict::Fits,
-            (Some(false), _) => TryVerdict::Over,
-        };
-        if is_untold || (verdict == TryVerdict::MayFit && fits == Some(true)) {
-            fits = None;
-        }
-        let mut warnings = std::mem::take(&mut state.warnings);
-        self.warn(&state, &mut warnings);
-        let band = if edits.is_empty() { None } else { Some(self.band(state.kinds)) };
-        let lowest = base.saturating_add((live as f64 * state.least_factor) as u64);
-        // What needs less than the program that the compiler has made is packed without more recomputation.
-        let is_less = expected <= self.allocated && self.capacity.is_some_and(|capacity| self.allocated <= capacity);
-        Prediction {
-            edits: edits.to_vec(),
-            base: Bytes(base),
-            peak: Bytes(peak),
-            peak_event: at / 2,
-            peak_range: self.range(state.kinds, peak, lowest),
-            allocated_range: range,
-            verdict,
-            allocated: Bytes(best),
-            allocated_online: Bytes(allocated_online),
-            packer,
-            fits,
-            is_tight: fits == Some(true) && over(expected, FALLBACK_SHARE) && !is_less,
-            band,
-            undecided: state.undecided.take(),
-            names_nothing: state.names_nothing,
-            is_bound: state.is_bound,
-            warnings,
-            pairs: std::mem::take(&mut state.pairs),
-            sizes,
-            placement,
-        }
-    }
-
     /// What families are counted too much at a peak of so many live bytes: in proportion, as these are what is counted.
-    fn correction_of(&self, live: u64) -> i64 {
+    pub(super) fn correction_of(&self, live: u64) -> i64 {
         let counted = i128::from(self.peak) - i128::from(self.correction) - i128::from(self.always_live());
         let before = u64::try_from(counted).unwrap_or(0).max(1);
         if self.correction >= 0 || live >= before {
@@ -339,7 +177,7 @@ impl Memory {
 
     /// Lowest and highest expected allocated bytes; `expected` are the bytes as packed, `brought_back` those if nothing
     /// is recomputed any more, `floor` those if the compiler recomputes all it can.
-    fn allocated_range(&self, kinds: Kinds, expected: u64, brought_back: u64, floor: u64) -> (Bytes, Bytes) {
+    pub(super) fn allocated_range(&self, kinds: Kinds, expected: u64, brought_back: u64, floor: u64) -> (Bytes, Bytes) {
         if kinds == Kinds::default() || kinds.by_hand {
             return (Bytes(expected), Bytes(expected));
         }
@@ -384,22 +222,8 @@ impl Memory {
         (Bytes(low.min(high)), Bytes(high))
     }
 
-    /// Bytes left if the compiler recomputes every layer of the forward pass that it can: those of their checkpoints. It
-    /// cannot recompute stacks that a scan saves. `None` if the program has no backward pass.
-    #[must_use]
-    pub fn floor(&self, program: &Program, edits: &[Edit]) -> Option<u64> {
-        self.kept.turn.as_ref()?;
-        let mut state = State::new(program, self);
-        for edit in edits {
-            state.apply(edit);
-        }
-        state.remat_layers(EVERY, None);
-        let sizes = state.finish();
-        Some(self.least_of(&sizes, packing::most_live(&sizes.blocks).0))
-    }
-
     /// Adds caveats that apply to any prediction about this program.
-    fn warn(&self, state: &State<'_>, warnings: &mut Vec<String>) {
+    pub(super) fn warn(&self, state: &State<'_>, warnings: &mut Vec<String>) {
         let kinds = state.kinds;
         if kinds == Kinds::default() {
             return;
@@ -428,7 +252,7 @@ impl Memory {
     }
 
     /// The expected error in words.
-    fn band(&self, kinds: Kinds) -> String {
+    pub(super) fn band(&self, kinds: Kinds) -> String {
         let mut parts = Vec::new();
         if kinds.donation {
             parts.push("donation: within 3 % on 15 of 19 real pairs, worst \u{2212}10 %");
@@ -467,7 +291,7 @@ impl Memory {
     }
 
     /// Lowest and highest expected peak.
-    fn range(&self, kinds: Kinds, peak: u64, lowest: u64) -> (Bytes, Bytes) {
+    pub(super) fn range(&self, kinds: Kinds, peak: u64, lowest: u64) -> (Bytes, Bytes) {
         let share = |percent: u64| peak / 100 * percent;
         let (mut low, mut high) = (0u64, 0u64);
         let mut widen = |below: u64, above: u64| {

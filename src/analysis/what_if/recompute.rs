@@ -1,14 +1,13 @@
 //! Edits that trade compute for memory: checkpointed layers and scans, chunked losses, block-wise attention.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::batch;
 use super::edit::{LOGITS, SCAN};
 use super::memory::Memory;
-use super::postponed::Postponed;
+use super::recomputed::Recomputed;
 use super::resize;
-use super::saved_for_backward::{BLOCK, SavedForBackward, Stack, is_among};
+use super::saved_for_backward::{BLOCK, Stack, is_among};
 use super::segments::{Segment, Segments};
 use super::state::{Sizes, State};
 use super::turn::Turn;
@@ -17,7 +16,7 @@ use crate::analysis::names::pattern::matches;
 use crate::analysis::names::scope;
 use crate::analysis::once::once;
 use crate::analysis::packing;
-use crate::model::{BufferId, Program};
+use crate::model::{BufferId, FastMap, NO_ROW, Program};
 
 /// Share of what scans save below which nothing is gained by recomputing it.
 const MATTERS: f64 = 0.05;
@@ -27,14 +26,16 @@ fn is_in_scope(pattern: &str, name: &str) -> bool {
     matches(pattern, name) || scope::path(name).iter().any(|part| matches(pattern, part))
 }
 
-/// Leaves all but the first segments as they are.
-fn keep_first(segments: &mut [Segment], most: usize) {
+/// Whether each segment is among the first so many, of those that have a forward pass; the others are left as they are.
+fn first_segments(segments: &[Segment], most: usize) -> Vec<bool> {
     // Rows of families are in the order of the program.
     let mut order: Vec<usize> = (0..segments.len()).filter(|&i| !segments[i].forward.is_empty()).collect();
     order.sort_by_key(|&i| segments[i].forward.first().copied());
-    for &i in order.iter().skip(most) {
-        segments[i].forward.clear();
+    let mut is_meant = vec![false; segments.len()];
+    for &i in order.iter().take(most) {
+        is_meant[i] = true;
     }
+    is_meant
 }
 
 /// A loop divided into segments, each checkpointed as a whole.
@@ -115,33 +116,34 @@ impl State<'_> {
             return;
         };
         let parts = memory.segments.segments(self.program, memory.named(), turn, pattern);
-        let mut segments = Cow::Borrowed(&parts.list);
-        if let Some(most) = most {
-            keep_first(segments.to_mut(), most as usize);
-        }
-        let is_checkpointed =
-            segments.iter().flat_map(|segment| &segment.forward).any(|&row| self.is_checkpointed(row));
-        let mut backward: Vec<u32> = segments.iter().map(|segment| segment.backward).collect();
-        backward.sort_unstable();
+        let is_meant = first_segments(&parts.list, most.map_or(usize::MAX, |most| most as usize));
+        let meant = || parts.list.iter().zip(&is_meant).filter(|(_, is_meant)| **is_meant).map(|(segment, _)| segment);
+        let is_checkpointed = meant().any(|segment| segment.is_checkpointed);
         let mut cut = 0usize;
-        for (number, segment) in segments.iter().enumerate() {
+        for segment in meant() {
             // What a layer recomputes is not kept for what the compiler postpones now, such as gradients of weights.
-            let over = backward.get(backward.partition_point(|&at| at <= segment.backward)).copied();
-            let times = (segment.backward, over.unwrap_or(u32::MAX));
+            let over = parts.backward.get(parts.backward.partition_point(|&at| at <= segment.backward)).copied();
+            let times = (segment.needed, segment.backward, over.unwrap_or(u32::MAX));
             for &row in &segment.forward {
-                cut += usize::from(self.compute_again(turn, &parts, row, (number as u32, times)));
+                cut += usize::from(self.compute_again(turn, &parts, row, times));
             }
-            if !segment.forward.is_empty() {
-                // What the compiler recomputes early by itself is recomputed with the rest of its layer.
-                for &row in &segment.recomputed {
-                    let (first, last) = self.spans[row as usize];
-                    self.spans[row as usize].0 = first.max(segment.backward.min(last));
+            // What the compiler recomputes early by itself is recomputed with the rest of its layer.
+            for &row in &segment.recomputed {
+                let (first, last) = self.spans[row as usize];
+                if first < segment.backward {
+                    self.spans.to_mut()[row as usize].0 = segment.backward.min(last);
                 }
             }
         }
-        self.keep_inputs(turn, &parts, &segments);
-        self.make_gradients_at_once(turn, &segments);
-        self.may_differ |= self.finish_promptly(&backward);
+        // The inputs of a segment (what it reads from others) stay live until it is recomputed.
+        for &(row, segment) in parts.inputs.iter().filter(|input| is_meant[input.1 as usize]) {
+            let backward = parts.list[segment as usize].backward;
+            if self.spans[row as usize].1 < backward {
+                self.spans.to_mut()[row as usize].1 = backward;
+            }
+        }
+        self.make_gradients_at_once(&parts.list, &is_meant);
+        self.may_differ |= self.finish_promptly(&parts.backward);
         if is_checkpointed {
             self.warn(format!("layers of {pattern} are checkpointed already"));
         }
@@ -160,25 +162,28 @@ impl State<'_> {
     /// Where layers are checkpointed, the compiler makes the gradients of their weights before the next layer's backward
     /// pass, which it may postpone now: so it was in each of 8 real programs that fit before. One that does not fit is
     /// printed as it was before the compiler ordered it.
-    fn make_gradients_at_once(&mut self, turn: &Turn, segments: &[Segment]) {
+    fn make_gradients_at_once(&mut self, segments: &[Segment], is_meant: &[bool]) {
         let memory = self.memory;
         if memory.capacity.is_some_and(|capacity| memory.allocated > capacity) {
             return;
         }
         let mut starts: Vec<(u32, bool)> =
-            segments.iter().map(|segment| (segment.backward, !segment.forward.is_empty())).collect();
+            segments.iter().zip(is_meant).map(|(segment, &is_meant)| (segment.backward, is_meant)).collect();
         starts.sort_unstable();
-        let mut postponed = Postponed::new(self.program, memory, turn);
-        for row in 0..memory.families.list.len() {
+        for postponed in memory.postponed(self.program) {
+            let row = postponed.family as usize;
             let (first, last) = self.spans[row];
             let next = starts.partition_point(|start| start.0 <= first);
             let is_cut = next.checked_sub(1).is_some_and(|own| starts[own].1);
             let Some(&(over, _)) = starts.get(next).filter(|start| is_cut && start.0 < last) else { continue };
-            let Some(readers) = postponed.later(row as u32, over) else { continue };
-            self.spans[row].1 = over.saturating_sub(1).max(first);
-            for made in readers.iter().flat_map(|&reader| postponed.gradients_of(reader)) {
-                let begin = &mut self.spans[made as usize].0;
-                *begin = (*begin).min(over);
+            if postponed.until > over {
+                continue;
+            }
+            let spans = self.spans.to_mut();
+            spans[row].1 = over.saturating_sub(1).max(first);
+            for &made in &postponed.gradients {
+                let begin = &mut spans[made as usize].0;
+                *begin = over.min(*begin);
             }
         }
     }
@@ -188,75 +193,36 @@ impl State<'_> {
     /// many layers at the end. Returns whether there are any.
     fn finish_promptly(&mut self, starts: &[u32]) -> bool {
         let memory = self.memory;
-        let weights = memory.weights(self.program);
         let mut is_any = false;
-        for (row, family) in memory.families.list.iter().enumerate() {
-            let begins = 2 * family.first;
-            let is_logits = is_among(&memory.kept.logits, row);
-            let is_of_backward = memory.kept.passes.get(row) == Some(&Pass::Backward);
+        for &row in memory.postponable(self.program) {
+            let begins = 2 * memory.families.list[row as usize].first;
             let Some(&over) = starts.get(starts.partition_point(|&at| at <= begins) + 1) else { continue };
-            let own = self.program.buffer_node(family.root).map(|node| batch::outline(&node.dimensions));
-            let is_weight = own.is_none_or(|own| weights.contains(&own)) || is_among(&memory.kept.gradients, row);
-            if !(is_logits || is_of_backward) || is_weight || self.spans[row].1 <= over {
+            if self.spans[row as usize].1 <= over {
                 continue;
             }
             is_any = true;
-            if self.is_optimistic {
-                self.spans[row].1 = over;
+            if !self.is_optimistic {
+                break;
             }
+            self.spans.to_mut()[row as usize].1 = over;
         }
         is_any
     }
 
-    fn is_checkpointed(&self, row: u32) -> bool {
-        SavedForBackward::is_checkpointed(self.memory.family_name(row as usize))
-    }
-
     /// Splits the live range of a segment's family in two: in the forward pass, and from when the backward pass
-    /// recomputes it. What other segments read is their input and is kept.
-    fn compute_again(
-        &mut self,
-        turn: &Turn,
-        parts: &Segments,
-        row: u32,
-        (segment, (backward, over)): (u32, (u32, u32)),
-    ) -> bool {
+    /// recomputes it, at the second of three times, to when the next segment does. From the first the compiler may read it
+    /// to recompute others, which it then does with the rest of the layer.
+    fn compute_again(&mut self, turn: &Turn, parts: &Segments, row: u32, times: (u32, u32, u32)) -> bool {
+        let (needed, backward, over) = times;
         let (first, last) = self.spans[row as usize];
-        if self.is_checkpointed(row) || first >= turn.at || last <= backward {
+        let end = parts.last_reads[row as usize];
+        if end == NO_ROW || first >= turn.at || last <= needed {
             return false;
         }
-        let rows = turn.reads_of(row);
-        let reads = &turn.reads()[rows.clone()];
-        // A layer's result is read once the next layer runs; an earlier reader is part of the layer under another name.
-        let layer = turn.layer_of.get(row as usize).copied().flatten();
-        let end = layer.map_or(0, |layer| turn.window(layer).1);
-        let readers = parts.of_read.get(rows).unwrap_or_default();
-        if reads.iter().zip(readers).any(|(read, &reader)| read.time >= end && reader != Some(segment)) {
-            return false;
-        }
-        self.spans[row as usize].1 = reads.last().map_or(first, |read| read.time).max(first);
-        self.again.push((row, backward, last.min(over)));
+        self.spans.to_mut()[row as usize].1 = end.max(first);
+        let until = if last > backward { last.min(over) } else { backward + (last - needed) };
+        self.again.push((row, backward, until));
         true
-    }
-
-    /// Keeps the inputs of a segment (what it reads from others) live until the segment is recomputed.
-    fn keep_inputs(&mut self, turn: &Turn, parts: &Segments, segments: &[Segment]) {
-        for (read, &segment) in turn.reads().iter().zip(&parts.of_read) {
-            // What is read before the layer runs is not an input, but is cast or copied for it.
-            if read.layer.is_some_and(|layer| read.time < turn.window(layer).0) {
-                continue;
-            }
-            let Some(segment) = segment else { continue };
-            let row = read.family as usize;
-            let is_own = parts.of_family.get(row).copied().flatten() == Some(segment);
-            let Some(backward) = segments.get(segment as usize).filter(|s| !s.forward.is_empty()).map(|s| s.backward)
-            else {
-                continue;
-            };
-            if !is_own && self.spans[row].0 < turn.at {
-                self.spans[row].1 = self.spans[row].1.max(backward);
-            }
-        }
     }
 
     /// Keeps only the input of each layer of what a scan saves; layers are recomputed one at a time. Where a step's input
@@ -418,18 +384,17 @@ impl State<'_> {
     /// from the first time on.
     pub(super) fn live_without_recomputation(&self, sizes: &Sizes) -> u64 {
         let known = once(&self.memory.recomputed, || recomputed(self.program, self.memory));
-        let mut first_of: Vec<Option<usize>> = vec![None; known.len()];
+        let mut first_of: Vec<u32> = vec![NO_ROW; known.values];
         let mut spans: Vec<(usize, u32)> = Vec::new();
         let mut blocks = sizes.blocks.clone();
         for (i, &family) in sizes.family.iter().enumerate() {
-            let Some(&Some((value, is_again))) = known.get(family as usize) else { continue };
-            match first_of[value as usize] {
-                Some(first) if is_again => {
-                    spans.push((first, blocks[i].end));
-                    blocks[i].size = 0;
-                }
-                Some(_) => {}
-                None => first_of[value as usize] = Some(i),
+            let Some(&(value, is_again)) = known.of_family.get(family as usize) else { continue };
+            let Some(first) = first_of.get_mut(value as usize) else { continue };
+            if *first == NO_ROW {
+                *first = i as u32;
+            } else if is_again {
+                spans.push((*first as usize, blocks[i].end));
+                blocks[i].size = 0;
             }
         }
         for (first, end) in spans {
@@ -439,18 +404,49 @@ impl State<'_> {
     }
 }
 
-/// By family: the value it holds, one number for all that are the same but computed again, and whether it is computed
-/// again, as names tell; `None` where nothing is known. There are at most as many values as families.
-fn recomputed(program: &Program, memory: &Memory) -> Vec<Option<(u32, bool)>> {
-    let mut values: HashMap<(String, Vec<i64>), u32> = HashMap::new();
-    let value = |root: BufferId| {
-        let name = program.text.instruction_name(program.buffers.instruction_of(root)?);
-        let (plain, is_again) = match name.split_once(".remat") {
-            Some((plain, _)) => (plain.to_owned(), true),
-            None => (name, false),
-        };
-        let next = values.len() as u32;
-        Some((*values.entry((plain, program.buffer_index(root))).or_insert(next), is_again))
+impl Memory {
+    /// Families of the backward pass that the compiler may postpone, as far as they are known: no gradients.
+    fn postponable(&self, program: &Program) -> &Vec<u32> {
+        once(&self.postponable, || {
+            let weights = self.weights(program);
+            let is_postponable = |&row: &u32| {
+                let at = row as usize;
+                let is_of_backward = self.kept.passes.get(at) == Some(&Pass::Backward);
+                let node = || program.buffer_node(self.families.list[at].root);
+                let is_weight = || node().is_none_or(|node| weights.contains(&batch::outline(&node.dimensions)));
+                (is_of_backward || is_among(&self.kept.logits, at))
+                    && !is_among(&self.kept.gradients, at)
+                    && !is_weight()
+            };
+            (0..self.families.list.len() as u32).filter(is_postponable).collect()
+        })
+    }
+}
+
+/// What the compiler computes again.
+fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
+    let name = |root: BufferId| Some(program.text.instruction_name(program.buffers.instruction_of(root)?));
+    // What is computed again, with where its name goes on.
+    let again = |root: BufferId| {
+        let name = name(root)?;
+        let plain = name.find(".remat")?;
+        Some((name, plain))
     };
-    memory.families.list.iter().map(|family| family.root).map(value).collect()
+    let roots = || memory.families.list.iter().map(|family| family.root);
+    let mut values: FastMap<(String, Vec<i64>), u32> = FastMap::default();
+    for root in roots() {
+        if let Some((mut name, plain)) = again(root) {
+            name.truncate(plain);
+            let next = values.len() as u32;
+            values.entry((name, program.buffer_index(root))).or_insert(next);
+        }
+    }
+    let value = |root: BufferId| {
+        let mut name = name(root)?;
+        let plain = name.find(".remat");
+        name.truncate(plain.unwrap_or(name.len()));
+        Some((*values.get(&(name, program.buffer_index(root)))?, plain.is_some()))
+    };
+    let of_family = roots().map(|root| value(root).unwrap_or((NO_ROW, false))).collect();
+    Recomputed { of_family, values: values.len() }
 }

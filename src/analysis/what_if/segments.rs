@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 
-use super::turn::Turn;
+use super::saved_for_backward::SavedForBackward;
+use super::turn::{Read, Turn};
 use crate::analysis::flow::label::Labels;
 use crate::analysis::names::layer::Layers;
 use crate::analysis::names::lookup::op_name;
@@ -13,7 +14,7 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::names::scope;
 use crate::analysis::packing::{Families, Family};
-use crate::model::{InstructionId, Program};
+use crate::model::{InstructionId, NO_ROW, Program};
 
 /// The pattern for every layer.
 pub const EVERY: &str = "*";
@@ -27,6 +28,10 @@ pub struct Segment {
     pub recomputed: Vec<u32>,
     /// First time of its backward pass.
     pub backward: u32,
+    /// Time from which its values are read after the turn, at most that of its backward pass.
+    pub needed: u32,
+    /// Whether it is checkpointed already.
+    pub is_checkpointed: bool,
 }
 
 /// What is divided into segments: the families, with the framework's names of their operations and their passes.
@@ -45,10 +50,13 @@ pub struct Named<'a> {
 pub struct Segments {
     /// The segments.
     pub list: Vec<Segment>,
-    /// Row of the segment by family; `None` if it is in no segment or not in the forward pass.
-    pub of_family: Vec<Option<u32>>,
-    /// Row of the segment that reads, by row of [`Turn::reads`].
-    pub of_read: Vec<Option<u32>>,
+    /// First times of the backward passes of all segments, ascending.
+    pub backward: Vec<u32>,
+    /// Time of the last read in the forward pass, by family; `NO_ROW` for what its segment cannot recompute when the
+    /// backward pass needs it, as another one reads it, and for what is in no segment.
+    pub last_reads: Vec<u32>,
+    /// Families that segments read from others, each with the segment: their inputs.
+    pub inputs: Vec<(u32, u32)>,
 }
 
 /// Segments by their names.
@@ -133,21 +141,66 @@ impl Segments {
             }
         }
         for (segment, backward) in segments.iter_mut().zip(backward) {
-            let from = backward.or_else(|| {
-                let is_own = |&&row: &&u32| !turn.is_read_elsewhere(row);
-                let own: Vec<u32> = segment.forward.iter().filter(is_own).copied().collect();
-                turn.needed_from(families, &own)
-            });
-            segment.backward = from.unwrap_or(turn.at).max(turn.at);
+            let is_own = |&&row: &&u32| !turn.is_read_elsewhere(row);
+            let own: Vec<u32> = segment.forward.iter().filter(is_own).copied().collect();
+            let needed = turn.needed_from(families, &own);
+            segment.backward = backward.or(needed).unwrap_or(turn.at).max(turn.at);
+            // Where the compiler recomputes, what first reads a layer's values in the backward pass has names of the forward
+            // pass.
+            segment.needed = needed.unwrap_or(segment.backward).max(turn.at).min(segment.backward);
         }
         let mut of_reader: HashMap<(Option<u32>, u32), Option<u32>, RandomState> = HashMap::default();
         let of_read = turn.reads().iter().map(|read| {
             let operation = || op_name(program, InstructionId(read.reader));
             *of_reader.entry((read.layer, read.reader)).or_insert_with(|| names.place(read.layer, operation, false))
         });
-        let of_read = of_read.collect();
-        Self { list: segments, of_family, of_read }
+        let of_read: Vec<Option<u32>> = of_read.collect();
+        let is_checkpointed =
+            |row: u32| operations.get(row as usize).is_some_and(|name| SavedForBackward::is_checkpointed(name));
+        let mut last_reads = vec![NO_ROW; families.list.len()];
+        for (number, segment) in segments.iter_mut().enumerate() {
+            for &row in &segment.forward {
+                if is_checkpointed(row) {
+                    segment.is_checkpointed = true;
+                } else if let Some(time) = last_read(turn, &of_read, row, number as u32) {
+                    last_reads[row as usize] = time;
+                }
+            }
+        }
+        let mut backward: Vec<u32> = segments.iter().map(|segment| segment.backward).collect();
+        backward.sort_unstable();
+        Self { inputs: inputs(families, turn, &of_read, &of_family), list: segments, backward, last_reads }
     }
+}
+
+/// Time of the last read of a segment's family in the forward pass, or when it is made if nothing reads it; `None` if
+/// another segment reads it, whose input it is then. `of_read` are the segments that read.
+fn last_read(turn: &Turn, of_read: &[Option<u32>], row: u32, segment: u32) -> Option<u32> {
+    let rows = turn.reads_of(row);
+    let reads = &turn.reads()[rows.clone()];
+    // A layer's result is read once the next layer runs; an earlier reader is part of the layer under another name.
+    let layer = turn.layer_of.get(row as usize).copied().flatten();
+    let end = layer.map_or(0, |layer| turn.window(layer).1);
+    let readers = of_read.get(rows).unwrap_or_default();
+    let is_input = reads.iter().zip(readers).any(|(read, &reader)| read.time >= end && reader != Some(segment));
+    (!is_input).then(|| reads.last().map_or(0, |read| read.time))
+}
+
+/// What segments read from others, as [`Segments::inputs`].
+fn inputs(families: &Families, turn: &Turn, of_read: &[Option<u32>], of_family: &[Option<u32>]) -> Vec<(u32, u32)> {
+    let input = |(read, &segment): (&Read, &Option<u32>)| {
+        // What is read before the layer runs is not an input, but is cast or copied for it.
+        if read.layer.is_some_and(|layer| read.time < turn.window(layer).0) {
+            return None;
+        }
+        let is_own = of_family.get(read.family as usize).copied().flatten() == Some(segment?);
+        let is_before = families.list.get(read.family as usize).is_some_and(|family| 2 * family.first < turn.at);
+        (!is_own && is_before).then_some((read.family, segment?))
+    };
+    let mut found: Vec<(u32, u32)> = turn.reads().iter().zip(of_read).filter_map(input).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// Framework op name of the instruction that makes each family's root, by family; empty where there is none. The stacks of

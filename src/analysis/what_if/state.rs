@@ -1,8 +1,12 @@
 //! The memory of a program with edits applied one after the other: sizes, live ranges, and reuse of memory.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use super::base::{Base, Role};
 use super::edit::{Arguments, Edit};
 use super::memory::{Item, Memory, Owner};
+use super::named_arguments::ArgumentRows;
 use super::resize;
 use super::shapes::{Changed, Known};
 use crate::analysis::packing::Block;
@@ -41,13 +45,13 @@ pub struct State<'a> {
     /// Every shape there is, changed ones too.
     pub(super) shapes: Changed<'a>,
     /// Row of the present shape, by item.
-    pub(super) shape_of: Vec<u32>,
+    pub(super) shape_of: Cow<'a, [u32]>,
     /// Whether each base allocation has been removed.
     pub(super) gone: Vec<bool>,
     /// Whether each family was dropped.
     pub(super) dropped: Vec<bool>,
     /// First and last time by family.
-    pub(super) spans: Vec<(u32, u32)>,
+    pub(super) spans: Cow<'a, [(u32, u32)]>,
     /// Second live ranges of families that are computed twice.
     pub(super) again: Vec<(u32, u32, u32)>,
     /// Blocks that the unchanged program does not have: bytes, first and last time, and the family they come from.
@@ -104,10 +108,10 @@ impl<'a> State<'a> {
             program,
             memory,
             shapes: Changed::new(&memory.shapes),
-            shape_of: memory.shape_of.clone(),
+            shape_of: Cow::Borrowed(&memory.shape_of),
             gone: vec![false; memory.base.len()],
             dropped: vec![false; memory.families.list.len()],
-            spans: memory.families.list.iter().map(|f| (2 * f.first, 2 * f.last)).collect(),
+            spans: Cow::Borrowed(&memory.spans),
             again: Vec::new(),
             added: Vec::new(),
             donated: Vec::new(),
@@ -128,6 +132,20 @@ impl<'a> State<'a> {
         }
     }
 
+    /// The memory after some changes.
+    pub fn changed(program: &'a Program, memory: &'a Memory, edits: &[Edit]) -> Self {
+        let mut state = Self::new(program, memory);
+        state.apply_all(edits);
+        state
+    }
+
+    /// Applies changes one after the other.
+    pub fn apply_all(&mut self, edits: &[Edit]) {
+        for edit in edits {
+            self.apply(edit);
+        }
+    }
+
     /// Removes families.
     pub fn drop_families(&mut self, families: &[usize]) {
         for &family in families {
@@ -138,7 +156,7 @@ impl<'a> State<'a> {
     }
 
     /// Applies a change.
-    pub fn apply(&mut self, edit: &Edit) {
+    fn apply(&mut self, edit: &Edit) {
         match edit {
             Edit::Donate(arguments) => self.donate(arguments),
             Edit::Dtype(arguments, ty) => self.dtype(arguments, *ty),
@@ -211,7 +229,7 @@ impl<'a> State<'a> {
             let Some(slot) = known.get_mut(row as usize) else { continue };
             let changed = *slot.get_or_insert_with(|| self.shapes.changed(row, &mut how));
             if let Some(changed) = changed {
-                self.shape_of[item] = changed;
+                self.shape_of.to_mut()[item] = changed;
                 count += 1;
             }
         }
@@ -225,11 +243,16 @@ impl<'a> State<'a> {
     }
 
     /// Rows of the arguments named; gives no prediction if a name matches none.
-    pub(super) fn arguments(&mut self, arguments: &Arguments) -> Vec<usize> {
-        let rows: Vec<usize> = self.memory.arguments(|path| arguments.include(path)).collect();
-        let is_known = |start: &str| self.memory.arguments(|path| path.starts_with(start)).next().is_some();
-        let unknown = arguments.0.iter().find(|start| start.as_str() != "*" && !is_known(start));
-        if let Some(start) = unknown.filter(|_| !rows.is_empty()) {
+    pub(super) fn arguments(&mut self, arguments: &Arguments) -> Arc<ArgumentRows> {
+        let memory = self.memory;
+        let named = memory.named_arguments.rows(arguments, || {
+            let rows = memory.arguments(|path| arguments.include(path)).map(|row| row as u32).collect();
+            let is_known = |start: &str| memory.arguments(|path| path.starts_with(start)).next().is_some();
+            let unknown = arguments.0.iter().find(|start| start.as_str() != "*" && !is_known(start)).cloned();
+            ArgumentRows { rows, unknown }
+        });
+        let rows = &named.rows;
+        if let Some(start) = named.unknown.as_ref().filter(|_| !rows.is_empty()) {
             self.warn(format!("no argument begins with {start}"));
         } else if !arguments.is_all() && rows.is_empty() {
             let all = self.memory.base.iter().filter_map(|base| match &base.role {
@@ -240,16 +263,15 @@ impl<'a> State<'a> {
         } else if rows.is_empty() {
             self.warn("the program has no arguments".to_owned());
         }
-        rows
+        named
     }
 
     fn donate(&mut self, arguments: &Arguments) {
         self.kinds.donation = true;
-        for row in self.arguments(arguments) {
-            if matches!(self.base(row).role, Role::Argument { is_donated: false, .. }) {
-                self.donated.push(row as u32);
-            }
-        }
+        let memory = self.memory;
+        let named = self.arguments(arguments);
+        let is_kept = |row: &u32| !memory.roles[*row as usize].is_donated;
+        self.donated.extend(named.rows.iter().filter(|row| is_kept(row)));
     }
 
     fn dtype(&mut self, arguments: &Arguments, ty: ElementType) {
@@ -261,8 +283,8 @@ impl<'a> State<'a> {
             return;
         }
         let mut is_meant = vec![false; self.memory.base.len()];
-        for row in self.arguments(arguments) {
-            is_meant[row] = true;
+        for &row in &self.arguments(arguments).rows {
+            is_meant[row as usize] = true;
         }
         let arguments = is_meant.clone();
         self.with_next_values(&mut is_meant);
@@ -308,7 +330,7 @@ impl<'a> State<'a> {
 
     fn unpad_dimension(&mut self, size: i64) {
         self.kinds.dimension = true;
-        let mut rows = self.shape_of.clone();
+        let mut rows = self.shape_of.to_vec();
         rows.sort_unstable();
         rows.dedup();
         let is_padded = |row: u32| self.shapes.get(row).is_some_and(|known| resize::is_padded_by(&known.node, size));
@@ -374,11 +396,15 @@ impl<'a> State<'a> {
             (self.memory.points.partition_point(|&p| p <= point) as u32).saturating_sub(1)
         };
         let (first, last) = self.spans[family];
-        self.spans[family].1 = (2 * event).clamp(first, last.max(first));
+        self.spans.to_mut()[family].1 = (2 * event).clamp(first, last.max(first));
     }
 
-    /// Bytes by item.
-    fn item_sizes(&self) -> Vec<u64> {
+    /// Bytes by row of the base, and by family.
+    fn sizes(&self) -> (Vec<u64>, Vec<u64>) {
+        let memory = self.memory;
+        if self.merged.is_empty() && matches!(self.shape_of, Cow::Borrowed(_)) {
+            return (memory.base_bytes.clone(), memory.family_bytes.clone());
+        }
         // Bytes of the shapes that are merged with their neighbours.
         let in_rows = |row: u32| {
             let node = &self.shapes.get(row)?.node;
@@ -387,50 +413,56 @@ impl<'a> State<'a> {
         let merged: Vec<Option<u64>> =
             if self.merged.is_empty() { Vec::new() } else { (0..self.shapes.len() as u32).map(in_rows).collect() };
         let padded = |row: u32| self.shapes.get(row).and_then(|known| known.padded);
-        let rows = self.memory.shape_of.iter().zip(&self.shape_of);
-        rows.zip(&self.memory.item_bytes)
-            .map(|((&before, &after), &present)| {
-                let resized =
-                    if before == after { present } else { resize::resized(present, padded(before), padded(after)) };
-                merged.get(after as usize).copied().flatten().map_or(resized, |rows| rows.min(resized))
-            })
-            .collect()
-    }
-
-    /// Bytes by row of the base.
-    fn base_sizes(&self, items: &[u64]) -> Vec<u64> {
-        let memory = self.memory;
-        let mut largest: Vec<Option<(u64, u64)>> = vec![None; memory.base.len()];
-        for ((item, &before), &after) in memory.items.iter().zip(&memory.item_bytes).zip(items) {
-            let Owner::Base(row) = item.owner else { break };
-            let entry = largest[row as usize].get_or_insert((0, 0));
-            *entry = (entry.0.max(before), entry.1.max(after));
-        }
-        let resized = |(base, largest): (&Base, Option<(u64, u64)>)| match largest {
-            Some((before, after)) if before == base.size => after,
-            Some((before, after)) if before > 0 => {
-                u64::try_from(u128::from(base.size) * u128::from(after) / u128::from(before)).unwrap_or(u64::MAX)
+        let rows = memory.shape_of.iter().zip(self.shape_of.iter());
+        // Items with their bytes before and after.
+        let mut items = memory.items.iter().zip(&memory.item_bytes).zip(rows).map(|((item, &present), rows)| {
+            let (&before, &after) = rows;
+            let resized =
+                if before == after { present } else { resize::resized(present, padded(before), padded(after)) };
+            let bytes = merged.get(after as usize).copied().flatten().map_or(resized, |rows| rows.min(resized));
+            (item.owner, present, bytes)
+        });
+        // The items of the base are before those of the families, and each row's and each family's are together.
+        let mut base = memory.base_bytes.clone();
+        let mut families = vec![0u64; memory.family_bytes.len()];
+        let mut open: Option<(u32, u64, u64)> = None;
+        let mut close = |row: u32, before: u64, after: u64| {
+            let size = &mut base[row as usize];
+            if before == *size {
+                *size = after;
+            } else if before > 0 {
+                *size = u64::try_from(u128::from(*size) * u128::from(after) / u128::from(before)).unwrap_or(u64::MAX);
             }
-            _ => base.size,
         };
-        memory.base.iter().zip(largest).map(resized).collect()
+        for (owner, before, after) in &mut items {
+            match (owner, &mut open) {
+                (Owner::Base(row), Some(largest)) if largest.0 == row => {
+                    *largest = (row, largest.1.max(before), largest.2.max(after));
+                }
+                (Owner::Base(row), open) => {
+                    if let Some((row, before, after)) = open.replace((row, before, after)) {
+                        close(row, before, after);
+                    }
+                }
+                (Owner::Family(row), _) => {
+                    let size = &mut families[row as usize];
+                    *size = after.max(*size);
+                }
+            }
+        }
+        if let Some((row, before, after)) = open {
+            close(row, before, after);
+        }
+        (base, families)
     }
 
     /// Finishes: pairs donated arguments, lets results reuse memory, and returns what is left to pack.
     pub fn finish(&mut self) -> Sizes {
-        let items = self.item_sizes();
-        let mut base = self.base_sizes(&items);
+        let (mut base, mut families) = self.sizes();
         self.pair(&base);
         for (size, gone) in base.iter_mut().zip(&self.gone) {
             if *gone {
                 *size = 0;
-            }
-        }
-        let mut families = vec![0u64; self.spans.len()];
-        for (item, &bytes) in self.memory.items.iter().zip(&items) {
-            if let Owner::Family(row) = item.owner {
-                let size = &mut families[row as usize];
-                *size = bytes.max(*size);
             }
         }
         for (size, dropped) in families.iter_mut().zip(&self.dropped) {
@@ -442,7 +474,7 @@ impl<'a> State<'a> {
             self.share_in_place(&families);
         }
         let mut blocks: Vec<Block> =
-            families.iter().zip(&self.spans).map(|(&size, &(start, end))| Block { size, start, end }).collect();
+            families.iter().zip(self.spans.iter()).map(|(&size, &(start, end))| Block { size, start, end }).collect();
         let mut family: Vec<u32> = (0..blocks.len() as u32).collect();
         for &(row, start, end) in &self.again {
             blocks.push(Block { size: families[row as usize], start, end });

@@ -165,11 +165,11 @@ impl Turn {
     }
 
     /// Time from which the backward pass needs some families, as it reads them; the little that it reads long before the
-    /// rest is ignored. `None` where names tell when a layer's backward pass begins, or nothing is read.
+    /// rest is ignored. `None` where nothing is read.
     #[must_use]
     pub fn needed_from(&self, families: &Families, rows: &[u32]) -> Option<u32> {
         let read = |&row: &u32| Some(((*self.needed_at.get(row as usize)?)?, families.list.get(row as usize)?.size));
-        let mut reads: Vec<(u32, u64)> = rows.iter().filter(|_| self.is_by_use).filter_map(read).collect();
+        let mut reads: Vec<(u32, u64)> = rows.iter().filter_map(read).collect();
         reads.sort_unstable();
         begins(&reads)
     }

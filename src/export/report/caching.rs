@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::options::Options;
 use crate::analysis::caching_allocator::{
-    CachingAnalysis, EndState, FailedRequest, Peak, SegmentUse, StackGroup, Steps, own_frame,
+    Apart, CachingAnalysis, EndState, FailedRequest, Peak, SegmentUse, StackGroup, Steps, own_frame, told_apart,
 };
 use crate::model::{CachingSnapshot, Frame, StackId};
 
@@ -259,6 +259,10 @@ pub struct StackReport {
     pub is_guess: bool,
     /// The innermost frame of the program's own: `function file:line`.
     pub at: Option<String>,
+    /// What tells it from other rows of the same `at` and category: `in function file:line`, or `from function file:line`
+    /// for what calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apart: Option<String>,
     /// Call stack, innermost frame first.
     pub stack: Vec<String>,
 }
@@ -392,12 +396,17 @@ fn standing(snapshot: &CachingSnapshot, device: &CachingAnalysis, options: &Opti
     let moment = device.main_moment();
     let groups = device.by_stack_at(moment);
     let categories = device.by_category_at(moment);
-    let row = |group: &StackGroup| StackReport {
+    let apart = told_apart(snapshot, &groups);
+    let row = |(group, apart): (&StackGroup, &Option<Apart>)| StackReport {
         bytes: group.bytes,
         count: group.count,
         category: group.category.name(),
         is_guess: group.is_guess(),
         at: own_frame(snapshot, group.stack).map(|frame| words(snapshot, frame)),
+        apart: apart.map(|apart| match apart {
+            Apart::Inside(frame) => format!("in {}", words(snapshot, &frame)),
+            Apart::Caller(frame) => format!("from {}", words(snapshot, &frame)),
+        }),
         stack: stack(snapshot, group.stack),
     };
     MomentReport {
@@ -408,7 +417,7 @@ fn standing(snapshot: &CachingSnapshot, device: &CachingAnalysis, options: &Opti
             .into_iter()
             .map(|(category, bytes, count)| CategoryRow { category: category.name(), bytes, count })
             .collect(),
-        by_stack: groups.iter().take(options.rows()).map(row).collect(),
+        by_stack: groups.iter().zip(&apart).take(options.rows()).map(row).collect(),
         by_stack_count: groups.len(),
     }
 }

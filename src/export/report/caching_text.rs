@@ -146,6 +146,16 @@ impl FailureDetail {
     }
 }
 
+impl StackReport {
+    /// Where it was allocated, told apart from rows of the same place.
+    fn place(&self) -> String {
+        match (self.at.as_deref(), &self.apart) {
+            (Some(at), Some(apart)) => format!("{at}, {apart}"),
+            (place, _) => at(place).to_owned(),
+        }
+    }
+}
+
 fn category(row: &StackReport) -> String {
     format!("{}{}", row.category.replace('_', " "), if row.is_guess { " (a guess)" } else { "" })
 }
@@ -188,7 +198,7 @@ pub fn write(out: &mut String, report: &CachingReport) {
         for row in &standing.by_stack {
             let times = format!("\u{d7}{}", thousands(row.count));
             let (bytes, what) = (short(row.bytes), category(row));
-            let _ = writeln!(out, "      {bytes:>10} {times:>6}  {what:<20}  {}", at(row.at.as_deref()));
+            let _ = writeln!(out, "      {bytes:>10} {times:>6}  {what:<20}  {}", row.place());
         }
     }
     let _ = writeln!(out, "    {}", report.segments_in_words());
@@ -236,7 +246,7 @@ pub fn document(out: &mut Document, report: &CachingReport) {
     );
     for row in &standing.by_stack {
         let count = Line::count(usize::try_from(row.count).unwrap_or(usize::MAX));
-        table.row([Line::size(row.bytes), count, Line::from(category(row)), Line::code(at(row.at.as_deref()))]);
+        table.row([Line::size(row.bytes), count, Line::from(category(row)), Line::code(row.place())]);
     }
     out.table(table);
     out.paragraph(report.segments_in_words());

@@ -2,8 +2,8 @@
 
 use egui::{Pos2, Rect, Stroke, Ui};
 
-use crate::analysis::caching_allocator::{AllocationCategory, CachingAnalysis, StackGroup, own_frame};
-use crate::model::{Bytes, CachingSnapshot, UnitSystem, percent, thousands};
+use crate::analysis::caching_allocator::{AllocationCategory, Apart, CachingAnalysis, StackGroup, own_frame};
+use crate::model::{Bytes, CachingSnapshot, Frame, UnitSystem, percent, thousands};
 use crate::ui::chart::legend::{self, Sign};
 use crate::ui::chart::{self, Areas, Chart, Cursor, Fit, Line, Peak, Span, Tone, Window, XAxis};
 use crate::ui::part::ViewContext;
@@ -138,14 +138,14 @@ pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, device: &CachingAn
     let rows = device.by_category();
     let whole = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
     let unit = context.options.units.unit_for(Bytes(whole / 64));
-    // A narrow table leaves out the count.
-    let is_narrow = ui.available_width() < 340.0;
+    // A narrow table leaves out the bars, then the count, before it cuts a name.
+    let width = ui.available_width();
     let mut columns = vec![
-        Column::text("Most likely", 96.0, 1.0).fixed(),
+        Column::text("Most likely", 124.0, 1.0).fixed(),
         Column::number(&format!("Size, {}", unit.1), 84.0).fixed(),
-        Column::number("Share", if is_narrow { 64.0 } else { 120.0 }).fixed(),
+        Column::number("Share", if width < 392.0 { 64.0 } else { 120.0 }).fixed(),
     ];
-    if !is_narrow {
+    if width >= 340.0 {
         columns.push(Column::number("Count", 64.0).fixed());
     }
     let table = Table { sort: Some((1, true)), ..Table::new(&columns, rows.len(), "categories") };
@@ -169,35 +169,38 @@ pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, device: &CachingAn
     });
 }
 
-/// What lives at the main moment by stack.
+/// What lives at the main moment by stack, with what tells stacks of one own frame apart.
 pub fn stacks(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     snapshot: &CachingSnapshot,
-    groups: &[StackGroup],
+    (groups, apart): (&[StackGroup], &[Option<Apart>]),
     state: &mut TableState,
 ) {
     let whole = groups.iter().map(|group| group.bytes).fold(0, u64::saturating_add);
     let unit = context.options.units.unit_for(Bytes(groups.first().map_or(whole, |group| group.bytes) / 64));
     // A narrow table leaves out what the colour and the size say.
-    let is_narrow = ui.available_width() < 520.0;
+    let width = ui.available_width();
     let mut columns = vec![
         Column::text("Allocated at", 130.0, 1.0).fixed(),
         Column::number(&format!("Size, {}", unit.1), 84.0).fixed(),
-        Column::number("Share", if is_narrow { 64.0 } else { 120.0 }).fixed(),
+        Column::number("Share", if width < 720.0 { 64.0 } else { 120.0 }).fixed(),
     ];
-    if !is_narrow {
+    if width >= 520.0 {
         columns.push(Column::text("Most likely", 150.0, 0.0).fixed());
         columns.push(Column::number("Count", 64.0).fixed());
     }
     let table = Table { sort: Some((1, true)), ..Table::new(&columns, groups.len(), "stacks") };
-    let place = |row: usize| match own_frame(snapshot, groups[row].stack) {
-        Some(frame) => {
-            let file = snapshot.strings.get(frame.file);
-            let short = file.rsplit('/').next().unwrap_or(file);
-            format!("{} {short}:{}", snapshot.strings.get(frame.name), frame.line)
-        }
-        None => "no Python frames".to_owned(),
+    let line = |frame: &Frame| {
+        let file = snapshot.strings.get(frame.file);
+        format!("{}:{}", file.rsplit('/').next().unwrap_or(file), frame.line)
+    };
+    let short = |frame: &Frame| format!("{} {}", snapshot.strings.get(frame.name), line(frame));
+    let place = |row: usize| match (own_frame(snapshot, groups[row].stack), apart.get(row).copied().flatten()) {
+        (Some(frame), None) => short(frame),
+        (Some(frame), Some(Apart::Inside(inside))) => format!("{}, {}", short(frame), line(&inside)),
+        (Some(frame), Some(Apart::Caller(caller))) => format!("{}, from {}", short(frame), line(&caller)),
+        (None, _) => "no Python frames".to_owned(),
     };
     let response = table.show(
         ui,

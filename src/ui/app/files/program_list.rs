@@ -152,8 +152,8 @@ impl App {
         let words = match all {
             _ if shown < all => format!("{} of {}", thousands(shown), thousands(all)),
             _ => match self.files.failing() {
-                0 => counted(all, kind),
-                _ if all == 1 => "does not fit".to_owned(),
+                // The row of a single one says whether it fits.
+                failing if failing == 0 || all == 1 => counted(all, kind),
                 1 => format!("1 of {} does not fit", thousands(all)),
                 failing => format!("{} of {} do not fit", thousands(failing as u64), thousands(all)),
             },

@@ -2,7 +2,7 @@
 
 use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use crate::analysis::caching_allocator::{CachingAnalysis, SegmentUse, StackGroup};
+use crate::analysis::caching_allocator::{Apart, CachingAnalysis, SegmentUse, StackGroup, told_apart};
 use crate::model::{Bytes, CachingSnapshot, counted, thousands};
 use crate::ui::chart::{Reach, Span};
 use crate::ui::part::facts::{fact, headline, title};
@@ -27,6 +27,8 @@ pub struct State {
     x: Option<Span>,
     raster: CachedRaster,
     groups: Vec<StackGroup>,
+    /// What tells groups of one own frame apart.
+    apart: Vec<Option<Apart>>,
     /// The segments at the moment of the failure, or of the peak of the reserved bytes.
     segments: Vec<SegmentUse>,
     categories: TableState,
@@ -53,10 +55,12 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(device) = devices.get(state.chosen) else { return };
     if state.of != Some((document_id, state.chosen)) {
         let (_, segments) = device.fragmentation(snapshot);
+        let groups = device.by_stack_at(device.main_moment());
         state = State {
             of: Some((document_id, state.chosen)),
             chosen: state.chosen,
-            groups: device.by_stack_at(device.main_moment()),
+            apart: told_apart(snapshot, &groups),
+            groups,
             segments,
             ..State::default()
         };
@@ -109,7 +113,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         Pos2::new(full.right() - 8.0, full.bottom() - 6.0),
     );
     if tables.height() > 60.0 {
-        let split = tables.left() + (tables.width() * 0.38).floor();
+        let split = tables.left() + (tables.width() * 0.38).max(288.0).min(tables.width() * 0.5).floor();
         let left = Rect::from_min_max(tables.min, Pos2::new(split - 8.0, tables.bottom()));
         let right = Rect::from_min_max(Pos2::new(split + 8.0, tables.top()), tables.max);
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(left).id_salt("categories"));
@@ -117,7 +121,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         caching::categories(&mut child, context, device, &mut state.categories);
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(right).id_salt("stacks"));
         child.set_clip_rect(right.intersect(ui.clip_rect()));
-        caching::stacks(&mut child, context, snapshot, &state.groups, &mut state.stacks);
+        caching::stacks(&mut child, context, snapshot, (&state.groups, &state.apart), &mut state.stacks);
     }
     context.locals.put(state);
 }

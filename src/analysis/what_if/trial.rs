@@ -1,0 +1,231 @@
+//! Changes that are tried: applied to the memory of a program, with what is live then, and packed where that is asked for.
+
+use super::edit::Edit;
+use super::memory::Memory;
+use super::prediction::{Depth, NEAR, Prediction, ROOM, TryVerdict, WIDEST, band_of};
+use super::segments::EVERY;
+use super::state::{Kinds, Sizes, State};
+use crate::analysis::packing::{self, FALLBACK_SHARE, Moves, Packer, Placement};
+use crate::model::{Bytes, Program};
+
+/// Changes applied to the memory of a program; nothing is packed yet.
+#[derive(Debug)]
+pub struct Trial<'a> {
+    memory: &'a Memory,
+    program: &'a Program,
+    edits: &'a [Edit],
+    state: State<'a>,
+    sizes: Sizes,
+    /// Bytes of temporaries that are live at once, and when.
+    most_live: (u64, u32),
+    least: u64,
+}
+
+impl<'a> Trial<'a> {
+    /// Applies changes.
+    #[must_use]
+    pub fn new(memory: &'a Memory, program: &'a Program, edits: &'a [Edit]) -> Self {
+        Self::finished(State::changed(program, memory, edits), edits)
+    }
+
+    fn finished(mut state: State<'a>, edits: &'a [Edit]) -> Self {
+        let (memory, program) = (state.memory, state.program);
+        let sizes = state.finish();
+        let most_live = packing::most_live(&sizes.blocks);
+        let least = memory.least_of(&sizes, most_live.0);
+        Self { memory, program, edits, state, sizes, most_live, least }
+    }
+
+    /// The fewest bytes that any packer can allocate: what is live at once.
+    #[must_use]
+    pub const fn least(&self) -> Bytes {
+        Bytes(self.least)
+    }
+
+    /// Bytes of the heap packed in program order, and where the blocks lie where that is asked for; `known` are those
+    /// bytes where another prediction of the same changes has told them.
+    fn packed(&self, depth: Depth, known: Option<u64>) -> (u64, Placement) {
+        match known {
+            Some(heap) if depth != Depth::Packed => (heap, Placement::default()),
+            _ if depth == Depth::Packed => {
+                let placement = packing::online_along(&self.sizes.blocks, &Moves::new(&self.sizes.blocks));
+                (placement.heap, placement)
+            }
+            _ => (packing::online_heap(&self.sizes.blocks, &Moves::new(&self.sizes.blocks)), Placement::default()),
+        }
+    }
+
+    /// Bytes allocated if the compiler does all it may; `None` where that makes no difference.
+    fn best_case(&self, depth: Depth) -> Option<u64> {
+        (self.state.may_differ && depth != Depth::Estimate).then(|| {
+            let mut state = State::new(self.program, self.memory);
+            state.is_optimistic = true;
+            state.apply_all(self.edits);
+            let sizes = state.finish();
+            self.memory.least_of(&sizes, packing::most_live(&sizes.blocks).0)
+        })
+    }
+
+    /// Packs what is left; `known_online` are the bytes that packing in program order allocates, where another prediction
+    /// of the same changes has told them.
+    #[must_use]
+    pub fn predict(self, depth: Depth, known_online: Option<Bytes>) -> Prediction {
+        let (memory, program, edits) = (self.memory, self.program, self.edits);
+        let base = self.sizes.base.iter().fold(self.state.homeless, |sum, &size| sum.saturating_add(size));
+        let allocated = |heap: u64| base.saturating_add(heap).saturating_add(memory.rest);
+        let known =
+            known_online.filter(|&bytes| bytes < Bytes(u64::MAX)).and_then(|bytes| bytes.0.checked_sub(allocated(0)));
+        let is_changed = self.state.kinds != Kinds::default() && !self.state.kinds.by_hand;
+        // With room to spare, the compiler no longer has to recompute.
+        let may_bring_back = is_changed && memory.rematerialised > 0 && depth != Depth::Estimate;
+        let brought_back =
+            || if may_bring_back { allocated(self.state.live_without_recomputation(&self.sizes)) } else { 0 };
+        let ((online, placement), (best_case, brought_back)) =
+            rayon::join(|| self.packed(depth, known), || (self.best_case(depth), brought_back()));
+        let Self { mut state, sizes, most_live: (live, at), least, .. } = self;
+        let peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
+        let limit = |share: f64| memory.capacity.map(|c| (c as f64 * share) as u64);
+        let over = |bytes: u64, share: f64| limit(share).is_some_and(|limit| bytes > limit);
+        let allocated_online = allocated(online);
+        let packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
+        // The second packer is slow, and no packer brings the heap below what is live at once.
+        let undecided = over(allocated_online, 1.0) && !over(least, 1.0);
+        let is_asked = depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict);
+        let fallback = if is_asked && online > live { packing::fallback_below(&sizes.blocks, online) } else { None };
+        let heap = fallback.as_ref().map_or(online, |fallback| fallback.heap);
+        let best = allocated(heap);
+        let placement = match fallback {
+            Some(fallback) if packer == Packer::Fallback && depth == Depth::Packed => fallback,
+            _ => placement,
+        };
+        // Packed by size, a heap takes hardly more than its live bytes.
+        let packed = if depth == Depth::Estimate && undecided { least.saturating_add(live / ROOM) } else { best };
+        let expected = if packer == Packer::Online { allocated_online.min(best) } else { best };
+        let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
+        // If the program does not fit, the compiler has already recomputed all it could.
+        let has_reach = is_short && memory.capacity.is_some_and(|capacity| memory.allocated <= capacity);
+        let floor = if has_reach { memory.floor(program, edits).unwrap_or(least) } else { least };
+        let mut range = memory.allocated_range(state.kinds, expected, brought_back, floor);
+        if is_changed && packer == Packer::Online {
+            // The packer in program order may find less room between edited live ranges than the compiler will, or not.
+            let high = Bytes((allocated_online as f64 * (1.0 + band_of(state.kinds))) as u64);
+            if high > range.1 {
+                range = (range.0.max(Bytes((high.0 as f64 / WIDEST) as u64)).min(Bytes(expected)), high);
+            }
+        }
+        if state.kinds.donation && state.program.devices() > 1 {
+            // What devices add up may then be there twice: before it is added up and after.
+            range.1 = range.1.max(Bytes(expected.saturating_add(state.largest_housed)));
+        }
+        if state.fused > 0 {
+            let around = |bytes: u64, times: f64| Bytes((bytes as f64 * times) as u64);
+            range.0 = range.0.min(around(expected.saturating_sub(state.fused), 1.0 - NEAR));
+            range.1 = range.1.max(around(expected.saturating_add(state.fused), 1.0 + NEAR));
+        }
+        if let Some(best_case) = best_case
+            && state.kinds.remat
+            && !state.kinds.sharding
+        {
+            // A range wider than that says nothing.
+            let least = (best_case as f64 * (1.0 - NEAR)).max(expected as f64 / WIDEST);
+            range.0 = range.0.min(Bytes(least as u64));
+            let widest = Bytes((range.0.0 as f64 * WIDEST) as u64);
+            range.1 = range.1.min(widest.max(Bytes(expected)));
+        } else if let Some(best_case) = best_case {
+            // Both ends are known, so the error of one of them does not come on top.
+            range.0 = range.0.min(Bytes(best_case));
+            let most = if packer == Packer::Online { allocated_online } else { expected };
+            if expected > best_case && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
+                range.1 = range.1.min(Bytes(most));
+            }
+            if state.kinds.sharding && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
+                state.is_bound = true;
+                state.decline(format!(
+                    "it takes {} to {}, depending on whether the compiler divides the gradients with the weights",
+                    Bytes(best_case).short(),
+                    Bytes(expected).short()
+                ));
+            }
+        }
+        let is_untold = state.undecided.is_some() && !state.is_bound;
+        let mut fits = memory.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
+        let verdict = match (fits, memory.capacity) {
+            _ if is_untold => TryVerdict::Unknown,
+            (None, _) | (_, None) => TryVerdict::Unknown,
+            (Some(false), Some(capacity)) if is_changed && range.0.0 <= capacity => TryVerdict::MayFit,
+            (Some(true), Some(capacity)) if is_changed && range.1.0 > capacity => TryVerdict::MayFit,
+            (Some(true), _) => TryVerdict::Fits,
+            (Some(false), _) => TryVerdict::Over,
+        };
+        if is_untold || (verdict == TryVerdict::MayFit && fits == Some(true)) {
+            fits = None;
+        }
+        let mut warnings = std::mem::take(&mut state.warnings);
+        memory.warn(&state, &mut warnings);
+        let band = if edits.is_empty() { None } else { Some(memory.band(state.kinds)) };
+        let lowest = base.saturating_add((live as f64 * state.least_factor) as u64);
+        // What needs less than the program that the compiler has made is packed without more recomputation.
+        let is_less =
+            expected <= memory.allocated && memory.capacity.is_some_and(|capacity| memory.allocated <= capacity);
+        Prediction {
+            edits: edits.to_vec(),
+            base: Bytes(base),
+            peak: Bytes(peak),
+            peak_event: at / 2,
+            peak_range: memory.range(state.kinds, peak, lowest),
+            allocated_range: range,
+            verdict,
+            least: Bytes(least),
+            allocated: Bytes(best),
+            allocated_online: Bytes(allocated_online),
+            packer,
+            fits,
+            is_tight: fits == Some(true) && over(expected, FALLBACK_SHARE) && !is_less,
+            band,
+            undecided: state.undecided.take(),
+            names_nothing: state.names_nothing,
+            is_bound: state.is_bound,
+            warnings,
+            pairs: std::mem::take(&mut state.pairs),
+            sizes,
+            placement,
+        }
+    }
+}
+
+impl Memory {
+    /// Predicts what some changes do.
+    #[must_use]
+    pub fn evaluate(&self, program: &Program, edits: &[Edit], depth: Depth) -> Prediction {
+        Trial::new(self, program, edits).predict(depth, None)
+    }
+
+    /// The fewest bytes that any packer can allocate after some changes: what is live at once.
+    #[must_use]
+    pub fn least(&self, program: &Program, edits: &[Edit]) -> Bytes {
+        Trial::new(self, program, edits).least()
+    }
+
+    fn least_of(&self, sizes: &Sizes, live: u64) -> u64 {
+        let base = sizes.base.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
+        base.saturating_add(live).saturating_add(self.rest)
+    }
+
+    /// The program without some families of temporaries: an upper bound for any change to them.
+    #[must_use]
+    pub fn without(&self, program: &Program, families: &[usize]) -> Prediction {
+        let mut state = State::new(program, self);
+        state.drop_families(families);
+        Trial::finished(state, &[]).predict(Depth::Verdict, None)
+    }
+
+    /// Bytes left if the compiler recomputes every layer of the forward pass that it can: those of their checkpoints. It
+    /// cannot recompute stacks that a scan saves. `None` if the program has no backward pass.
+    #[must_use]
+    pub fn floor(&self, program: &Program, edits: &[Edit]) -> Option<u64> {
+        self.kept.turn.as_ref()?;
+        let mut state = State::changed(program, self, edits);
+        state.remat_layers(EVERY, None);
+        Some(Trial::finished(state, edits).least)
+    }
+}
