@@ -195,10 +195,9 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     }
     let saved = case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
     if saved > bytes && case.is_worth(told) {
-        finding.why.push_str(&format!(
-            " Recomputing the {many} frees their {} too, which the saving includes.",
-            told_elsewhere(case)
-        ));
+        let sentence =
+            format!(" Recomputing the {many} frees their {} too, which the saving includes.", told_elsewhere(case));
+        finding.why.push_str(&sentence);
     }
     finding.advice.push(Library::of(case).remat_scan(steps));
     true
