@@ -1,15 +1,13 @@
 //! Classes of a program's arguments: by name if that is certain, else by their use in the program, else by their
 //! neighbours in the argument tree.
 
-use std::collections::{HashMap, HashSet};
-
 use super::{Class, Reason};
 use crate::analysis::flow::may_have_weights;
 use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::steps::{LoopSteps, Steps};
 use crate::analysis::names::argument::{Hint, first_word, is_told_by_first_word};
 use crate::analysis::names::lookup::argument_paths;
-use crate::model::{Allocation, BufferId, Opcode, Program, ShapeNode};
+use crate::model::{Allocation, BufferId, FastMap, FastSet, Opcode, Program, ShapeNode};
 
 /// Share of a container's bytes that must be of one class for the rest to follow.
 const MAJORITY: f64 = 0.8;
@@ -44,11 +42,11 @@ struct Evidence<'a> {
     shows_backward: bool,
     may_have_weights: bool,
     /// First words of paths that are typical of samples, but name something else here.
-    untelling: HashSet<String>,
+    untelling: FastSet<String>,
 }
 
 /// Classes of the entry's arguments, by number. `is_training`: op names show a backward pass.
-pub fn classes(program: &Program, is_training: bool, steps: &LoopSteps) -> HashMap<i64, (Class, Reason)> {
+pub fn classes(program: &Program, is_training: bool, steps: &LoopSteps) -> FastMap<i64, (Class, Reason)> {
     let paths = argument_paths(program);
     let flow = Flow::new(program);
     let arguments: Vec<Argument<'_>> = program
@@ -71,7 +69,7 @@ pub fn classes(program: &Program, is_training: bool, steps: &LoopSteps) -> HashM
         may_have_weights: may_have_weights(program),
         flow,
     };
-    let mut classes: HashMap<i64, (Class, Reason)> =
+    let mut classes: FastMap<i64, (Class, Reason)> =
         arguments.iter().map(|argument| (argument.number, class(argument, &evidence))).collect();
     follow_mirrors(&arguments, &mut classes);
     follow_samples(&arguments, &mut classes);
@@ -98,14 +96,14 @@ const FEWEST_MATRICES: usize = 3;
 
 /// First words of paths that name no samples here, whatever they say: layers take slices of the arrays below them, these
 /// have no leading dimension in common, as samples have, or they are those of numbered modules.
-fn untelling(arguments: &[Argument<'_>], steps: &LoopSteps) -> HashSet<String> {
-    let mut containers: HashMap<&str, Vec<&Argument<'_>>> = HashMap::new();
+fn untelling(arguments: &[Argument<'_>], steps: &LoopSteps) -> FastSet<String> {
+    let mut containers: FastMap<&str, Vec<&Argument<'_>>> = FastMap::default();
     for argument in arguments.iter().filter(|argument| argument.matrix().is_some() && is_nested(argument.path)) {
         containers.entry(first_word(argument.path)).or_default().push(argument);
     }
     let are_others = |matrices: &[&Argument<'_>]| {
         let is_taken = |argument: &&Argument<'_>| steps.of_argument(argument.number) == Some(Steps::Layers);
-        let mut leading: HashMap<i64, usize> = HashMap::new();
+        let mut leading: FastMap<i64, usize> = FastMap::default();
         for &size in matrices.iter().filter_map(|argument| argument.matrix()?.first()) {
             *leading.entry(size).or_default() += 1;
         }
@@ -122,7 +120,7 @@ fn untelling(arguments: &[Argument<'_>], steps: &LoopSteps) -> HashSet<String> {
 /// Whether arrays, with their paths and leading dimensions, are those of several modules that are told apart by a number:
 /// each has arrays of several leading dimensions, as in `target['layers'][0]['up']`.
 fn are_of_modules<'a>(arrays: impl Iterator<Item = (&'a str, i64)>) -> bool {
-    let mut modules: HashMap<&str, HashSet<i64>> = HashMap::new();
+    let mut modules: FastMap<&str, FastSet<i64>> = FastMap::default();
     for (path, leading) in arrays {
         if let Some(module) = numbered_module(path) {
             modules.entry(module).or_default().insert(leading);
@@ -229,27 +227,30 @@ fn by_name(path: &str, is_whole: bool) -> (Class, Reason) {
     }
 }
 
+/// Where an argument is below the first word of its path, and its dimensions.
+fn place<'a>(argument: &'a Argument<'a>) -> Option<(&'a str, &'a [i64])> {
+    let at = argument.path.find(['[', '.'])?;
+    Some((argument.path.get(at..)?, argument.node?.dimensions.as_slice()))
+}
+
 /// Copies of the weights, such as a target network's or a moving average's, have the same tree and shapes: whatever the
 /// first word of their paths, they are weights.
-fn follow_mirrors(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class, Reason)>) {
-    let rest = |path: &'_ str| path.find(['[', '.']).map(|at| path.split_at(at).1.to_owned());
-    let dimensions = |argument: &Argument<'_>| argument.node.map(|node| node.dimensions.clone());
-    let mut weights: HashSet<(String, Vec<i64>)> = HashSet::new();
-    for argument in arguments {
-        if classes.get(&argument.number).is_some_and(|found| found.0 == Class::Weight)
-            && let (Some(rest), Some(dimensions)) = (rest(argument.path), dimensions(argument))
-        {
-            weights.insert((rest, dimensions));
-        }
+fn follow_mirrors<'a>(arguments: &'a [Argument<'a>], classes: &mut FastMap<i64, (Class, Reason)>) {
+    let is = |argument: &&Argument<'_>, class: Class| classes.get(&argument.number).is_some_and(|own| own.0 == class);
+    let data: Vec<_> = arguments
+        .iter()
+        .filter(|argument| is(argument, Class::Input))
+        .filter_map(|argument| Some((argument.number, place(argument).filter(|place| !place.1.is_empty())?)))
+        .collect();
+    let wanted: FastSet<_> = data.iter().map(|row| row.1).collect();
+    if wanted.is_empty() {
+        return;
     }
-    for argument in arguments {
-        let is_data = classes.get(&argument.number).is_some_and(|found| found.0 == Class::Input);
-        if is_data
-            && let (Some(rest), Some(dimensions)) = (rest(argument.path), dimensions(argument))
-            && !dimensions.is_empty()
-            && weights.contains(&(rest, dimensions))
-        {
-            classes.insert(argument.number, (Class::Weight, Reason::MirrorsWeights));
+    let weights = arguments.iter().filter(|argument| is(argument, Class::Weight)).filter_map(place);
+    let weights: FastSet<_> = weights.filter(|place| wanted.contains(place)).collect();
+    for (number, place) in data {
+        if weights.contains(&place) {
+            classes.insert(number, (Class::Weight, Reason::MirrorsWeights));
         }
     }
 }
@@ -259,11 +260,11 @@ const FEWEST_FROZEN: usize = 4;
 
 /// Many arrays in one container that are not returned and have no dimension of the samples, in a program whose samples
 /// are sequences of integers, are weights that are not trained.
-fn follow_samples(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class, Reason)>) {
+fn follow_samples(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Reason)>) {
     let of = |argument: &Argument<'_>| classes.get(&argument.number).copied();
     let is_sequence =
         |argument: &&Argument<'_>| argument.is_whole() && of(argument).is_some_and(|found| found.0 == Class::Input);
-    let samples: HashSet<i64> = arguments
+    let samples: FastSet<i64> = arguments
         .iter()
         .filter(is_sequence)
         .filter_map(|argument| argument.node.filter(|node| node.dimensions.len() >= 2))
@@ -272,7 +273,7 @@ fn follow_samples(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class,
     if samples.is_empty() {
         return;
     }
-    let mut containers: HashMap<&str, Vec<(i64, bool)>> = HashMap::new();
+    let mut containers: FastMap<&str, Vec<(i64, bool)>> = FastMap::default();
     for argument in arguments.iter().filter(|argument| is_nested(argument.path)) {
         let is_open = of(argument).is_some_and(|found| found.1 == Reason::NotReturned);
         let Some(dimensions) = argument.matrix().filter(|_| is_open) else { continue };
@@ -288,7 +289,7 @@ fn follow_samples(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class,
 
 /// Arguments with little evidence take the class of the others in their container: a counter `state[2][0]` that of
 /// `state[2]`, a frozen weight that of the weights next to it.
-fn follow_neighbours(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class, Reason)>, is_training: bool) {
+fn follow_neighbours(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Reason)>, is_training: bool) {
     let weak = |reason: Reason| {
         matches!(
             reason,
@@ -301,21 +302,31 @@ fn follow_neighbours(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Cla
         let is_array = argument.node.is_some_and(|node| node.dimensions.iter().filter(|&&d| d > 1).count() > 1);
         is_training && is_array && reason == Reason::Integers
     };
-    let mut containers: HashMap<&str, HashMap<Class, u64>> = HashMap::new();
-    for argument in arguments {
+    let may_follow: Vec<&Argument<'_>> = arguments
+        .iter()
+        .filter(|argument| {
+            classes.get(&argument.number).is_some_and(|found| weak(found.1) && !is_data(argument, found.1))
+        })
+        .collect();
+    // Bytes by class in the containers that are asked for.
+    let mut containers: FastMap<&str, FastMap<Class, u64>> = FastMap::default();
+    containers.extend(
+        may_follow.iter().flat_map(|own| containers_of(own.path)).map(|container| (container, FastMap::default())),
+    );
+    let others = if containers.is_empty() { &[][..] } else { arguments };
+    for argument in others {
         let Some(&(class, reason)) = classes.get(&argument.number) else { continue };
         if weak(reason) {
             continue;
         }
         for container in containers_of(argument.path) {
-            let sum = containers.entry(container).or_default().entry(class).or_default();
-            *sum = sum.saturating_add(argument.bytes.max(1));
+            if let Some(sums) = containers.get_mut(container) {
+                let sum = sums.entry(class).or_default();
+                *sum = sum.saturating_add(argument.bytes.max(1));
+            }
         }
     }
-    for argument in arguments {
-        if !classes.get(&argument.number).is_some_and(|found| weak(found.1) && !is_data(argument, found.1)) {
-            continue;
-        }
+    for argument in may_follow {
         let found = containers_of(argument.path).find_map(|container| {
             let sums = containers.get(container)?;
             let whole = sums.values().fold(0u64, |sum, &bytes| sum.saturating_add(bytes));

@@ -5,8 +5,6 @@ mod argument;
 pub mod origin;
 mod reason;
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
 
 use super::ProgramAnalysis;
@@ -14,7 +12,7 @@ use super::flow::loops::Role;
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
 use super::program::category;
-use crate::model::{BufferId, Bytes, Category, InstructionId, Program};
+use crate::model::{BufferId, Bytes, Category, FastMap, InstructionId, Program};
 use origin::Origin;
 pub use reason::{Certainty, Reason};
 
@@ -208,7 +206,7 @@ fn temporary(
     program: &Program,
     analysis: &ProgramAnalysis,
     buffer: BufferId,
-    arguments: &HashMap<i64, (Class, Reason)>,
+    arguments: &FastMap<i64, (Class, Reason)>,
     passes: &[Pass],
     backward: Option<u32>,
 ) -> (Class, Reason) {

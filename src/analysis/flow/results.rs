@@ -1,10 +1,10 @@
 //! Which results of a program each argument reaches, and which of them is its own next value: tells weights, optimizer
 //! state, caches and data apart if names do not.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use super::{Beginning, Value, beginning, handed_on, opcode, operand, root};
-use crate::model::{ElementType, InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{ElementType, FastMap, FastSet, InstructionId, NO_ROW, Opcode, Program};
 
 /// Largest bit set in 64-bit words (512 MiB); the flow of larger programs is not analysed.
 const MAX_WORDS: usize = 64 << 20;
@@ -13,7 +13,7 @@ const MAX_WORDS: usize = 64 << 20;
 #[derive(Debug, Default)]
 pub struct Flow {
     /// By argument number.
-    pub arguments: HashMap<i64, ArgumentFlow>,
+    pub arguments: FastMap<i64, ArgumentFlow>,
     /// Results of the program.
     pub results: u32,
     /// The argument whose next value a result is, by result.
@@ -129,7 +129,7 @@ impl Flow {
         let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else { return };
         let mut is_taken = vec![false; results.len()];
         let mut pairs: Vec<(i64, usize)> = Vec::new();
-        let mut paired: HashSet<i64> = HashSet::new();
+        let mut paired: FastSet<i64> = FastSet::default();
         for alias in program.aliases.iter().filter(|alias| alias.parameter_index.is_empty()) {
             let place = match alias.output_index.as_slice() {
                 [] => Some(0),
@@ -157,7 +157,7 @@ impl Flow {
             }
         }
         // Results that are free, by their arrays, in order.
-        let mut free: HashMap<(ElementType, &[i64]), VecDeque<usize>> = HashMap::new();
+        let mut free: FastMap<(ElementType, &[i64]), VecDeque<usize>> = FastMap::default();
         for (place, &result) in results.iter().enumerate().filter(|row| !is_taken[row.0]) {
             if let Some(node) = shape(result) {
                 free.entry((node.element_type, &node.dimensions)).or_default().push_back(place);

@@ -1,9 +1,7 @@
 //! Framework names of a program's instructions, arguments and buffers; a copy has the name of its source.
 
-use std::collections::HashMap;
-
 use super::scope;
-use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program};
 
 /// Longest chain of copies to trace.
 const MAX_STEPS: usize = 32;
@@ -31,9 +29,9 @@ pub fn op_name(program: &Program, mut instruction: InstructionId) -> String {
 
 /// Paths of the entry's arguments in the program that was compiled, by their numbers: `params['w']`.
 #[must_use]
-pub fn argument_paths(program: &Program) -> HashMap<i64, String> {
+pub fn argument_paths(program: &Program) -> FastMap<i64, String> {
     let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else {
-        return HashMap::new();
+        return FastMap::default();
     };
     (entry.start..entry.end)
         .filter(|&row| program.instructions.opcode.get(row as usize) == Some(&Opcode::PARAMETER))

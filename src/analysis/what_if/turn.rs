@@ -1,7 +1,6 @@
 //! The turn of a training step from its forward to its backward pass, and what the forward pass reads of its own values
 //! before it: this tells a layer's input and result from its internal values.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::analysis::ProgramAnalysis;
@@ -10,7 +9,7 @@ use crate::analysis::names::layer::{Layer, Layers};
 use crate::analysis::names::lookup::op_name;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::{Families, Family};
-use crate::model::{BufferId, InstructionId, Program, ShapeNode};
+use crate::model::{BufferId, FastMap, InstructionId, Program, ShapeNode};
 
 /// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
 /// made long before.
@@ -72,7 +71,7 @@ impl Turn {
         let time_of = |point: u32| 2 * points.partition_point(|&p| p < point) as u32;
         let known = Layers::new(names.iter().map(String::as_str));
         let mut turn = Self { at, ..Self::default() };
-        let mut rows: HashMap<Layer, u32> = HashMap::new();
+        let mut rows: FastMap<Layer, u32> = FastMap::default();
         let end = points.get(at as usize / 2).copied().unwrap_or(u32::MAX);
         let reads = live.reads(program);
         let forward = &reads[..reads.partition_point(|read| read.1 < end)];
@@ -102,7 +101,7 @@ impl Turn {
             let next = windows.get(windows.partition_point(|window| window.0 <= begin));
             *run = (begin, next.map_or(at, |next| next.0.min(at)));
         }
-        let mut layer_of_reader: HashMap<u32, Option<u32>> = HashMap::new();
+        let mut layer_of_reader: FastMap<u32, Option<u32>> = FastMap::default();
         for &(buffer, point, reader) in forward {
             let Some(family) = families.of(BufferId(buffer)) else { continue };
             let layer = if known.is_empty() {
@@ -128,7 +127,7 @@ impl Turn {
         Some(turn)
     }
 
-    fn row_of(&mut self, rows: &mut HashMap<Layer, u32>, layer: Layer) -> u32 {
+    fn row_of(&mut self, rows: &mut FastMap<Layer, u32>, layer: Layer) -> u32 {
         let next = self.layers.len() as u32;
         *rows.entry(layer).or_insert_with_key(|layer| {
             self.layers.push(layer.clone());
@@ -244,7 +243,7 @@ type Window = (u32, Option<u32>);
 /// When the layers run, from the operations of the forward pass that read their arguments, with their positions,
 /// ascending. What is between two layers belongs to the first, up to the first operation that reads an argument of none.
 fn windows_of(marks: &[(u32, &Mark)]) -> Vec<Window> {
-    let mut made: HashMap<u32, Vec<(u32, u64)>> = HashMap::new();
+    let mut made: FastMap<u32, Vec<(u32, u64)>> = FastMap::default();
     let mut others: Vec<u32> = Vec::new();
     for &(point, mark) in marks {
         match mark.layer {

@@ -83,7 +83,7 @@ impl Columns {
 pub fn decode(
     module: &Region,
     directory: &Directory,
-    interner: &Interner,
+    interner: &Interner<'_>,
     threads: usize,
     progress: &Progress,
     reporter: &Reporter,
@@ -390,7 +390,12 @@ fn join(
     let mut bases = Vec::with_capacity(pieces.len());
     let mut first_row = 0;
     let mut open_part = None;
+    // Either pass over the pieces counts for half of the steps.
+    let step = steps / 2 / (pieces.len() as u64).max(1);
     for (piece, columns) in pieces.iter().zip(&mut columns) {
+        if progress.advance(step).is_err() {
+            return decoded;
+        }
         let shift = |entry: &ComputationEntry| ComputationEntry {
             start: entry.start + first_row,
             end: entry.end + first_row,
@@ -448,7 +453,7 @@ fn join(
             let count = columns.iter().map(|c| c.operands.len()).sum();
             all.operands = Operands { ends: Vec::with_capacity(rows), items: Vec::with_capacity(count) };
             for (columns, &(_, base)) in columns.iter().zip(&bases) {
-                if progress.advance(steps / pieces.len() as u64).is_err() {
+                if progress.advance(step).is_err() {
                     return;
                 }
                 let first = all.operands.items.len() as u32;

@@ -134,7 +134,7 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     } else {
         std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
     };
-    let interner = Interner::default();
+    let interner = Interner::new(progress);
     let work = || -> Result<_, Cancelled> {
         let directory = Directory::read(module.reader(), reporter);
         let bytes = module.len() as u64;

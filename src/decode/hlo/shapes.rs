@@ -8,6 +8,7 @@ use foldhash::fast::RandomState;
 use super::fields::{layout, shape, split, tile};
 use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
 use crate::model::{ElementType, Layout, Opcode, OpcodeTable, Shape, ShapeId, ShapeNode};
+use crate::source::Progress;
 
 /// Tuples nested deeper than this are refused.
 const MAX_DEPTH: u32 = 48;
@@ -15,17 +16,28 @@ const MAX_DEPTH: u32 = 48;
 /// Size of each thread's opcode cache.
 const OPCODE_SLOTS: usize = 64;
 
+/// Nodes of a shape after each of which cancellation is looked for: a program may return a million arrays.
+const CHECK_EVERY: usize = 4096;
+
 /// Reads a shape.
 ///
 /// # Errors
-/// If bytes are damaged or tuples nested too deeply.
-pub fn decode_shape(reader: Reader<'_>) -> Result<Shape> {
+/// If bytes are damaged, tuples nested too deeply, or it was cancelled.
+fn decode_shape(reader: Reader<'_>, progress: &Progress) -> Result<Shape> {
     let mut nodes = Vec::with_capacity(1);
-    decode_node(reader, &mut nodes, 0, 0)?;
+    decode_node(reader, &mut nodes, (0, 0), progress)?;
     Ok(Shape { nodes })
 }
 
-fn decode_node(mut reader: Reader<'_>, nodes: &mut Vec<ShapeNode>, parent: u32, depth: u32) -> Result<()> {
+fn decode_node(
+    mut reader: Reader<'_>,
+    nodes: &mut Vec<ShapeNode>,
+    (parent, depth): (u32, u32),
+    progress: &Progress,
+) -> Result<()> {
+    if nodes.len() % CHECK_EVERY == CHECK_EVERY - 1 && progress.check().is_err() {
+        return Err(WireError { offset: reader.offset(), what: "cancelled" });
+    }
     let here = nodes.len();
     nodes.push(ShapeNode { parent, ..ShapeNode::default() });
     while let Some(tag) = reader.tag()? {
@@ -49,7 +61,7 @@ fn decode_node(mut reader: Reader<'_>, nodes: &mut Vec<ShapeNode>, parent: u32, 
                 }
                 let child = nodes.len() as u32;
                 nodes[here].children.push(child);
-                decode_node(element, nodes, here as u32, depth + 1)?;
+                decode_node(element, nodes, (here as u32, depth + 1), progress)?;
             }
             (shape::LAYOUT, LEN) => {
                 let message = reader.message()?;
@@ -123,21 +135,23 @@ struct Tables {
 /// Shapes and opcodes of a module, shared by the threads that decode it. Row 0 of the shapes is an empty shape, used
 /// for shapes that could not be read.
 #[derive(Debug)]
-pub struct Interner(Mutex<Tables>);
-
-impl Default for Interner {
-    fn default() -> Self {
-        Self(Mutex::new(Tables { shapes: vec![Shape::default()], ..Tables::default() }))
-    }
+pub struct Interner<'p> {
+    tables: Mutex<Tables>,
+    progress: &'p Progress,
 }
 
-impl Interner {
+impl<'p> Interner<'p> {
+    /// Without shapes and opcodes yet; reading a shape ends once `progress` was cancelled.
+    pub fn new(progress: &'p Progress) -> Self {
+        Self { tables: Mutex::new(Tables { shapes: vec![Shape::default()], ..Tables::default() }), progress }
+    }
+
     fn shape(&self, reader: Reader<'_>, bytes: &[u8]) -> Result<ShapeId> {
-        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&id) = tables.shape_ids.get(bytes) {
             return Ok(id);
         }
-        let shape = decode_shape(reader)?;
+        let shape = decode_shape(reader, self.progress)?;
         let id = ShapeId::from_index(tables.shapes.len());
         tables.shapes.push(shape);
         tables.shape_ids.insert(bytes.into(), id);
@@ -145,13 +159,13 @@ impl Interner {
     }
 
     fn opcode(&self, name: &[u8]) -> Opcode {
-        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.opcodes.intern(&String::from_utf8_lossy(name))
     }
 
     /// The tables.
     pub fn finish(self) -> (Vec<Shape>, OpcodeTable) {
-        let tables = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.tables.into_inner().unwrap_or_else(PoisonError::into_inner);
         (tables.shapes, tables.opcodes)
     }
 }
@@ -159,7 +173,7 @@ impl Interner {
 /// One thread's view of an [`Interner`]: entries seen before need no lock, and the common case of equal neighbours no
 /// hashing either.
 pub struct LocalInterner<'a> {
-    shared: &'a Interner,
+    shared: &'a Interner<'a>,
     shapes: HashMap<&'a [u8], ShapeId, RandomState>,
     opcodes: HashMap<&'a [u8], Opcode, RandomState>,
     last_shape: (&'a [u8], ShapeId),
@@ -168,7 +182,7 @@ pub struct LocalInterner<'a> {
 
 impl<'a> LocalInterner<'a> {
     /// A view for one thread.
-    pub fn new(shared: &'a Interner) -> Self {
+    pub fn new(shared: &'a Interner<'a>) -> Self {
         Self {
             shared,
             shapes: HashMap::default(),
