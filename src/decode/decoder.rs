@@ -1,7 +1,7 @@
 //! The decoder of a format: recognises an input cheaply and decodes it into a profile.
 
 use super::reporter::Reporter;
-use crate::model::Profile;
+use crate::model::{Profile, thousands};
 use crate::source::{Cancelled, Input, Progress, SourceError};
 
 /// Context of a decoding, passed with the input.
@@ -89,6 +89,22 @@ pub enum DecodeError {
         /// What is wrong, in words.
         what: String,
         /// Byte offset in the unpacked input.
+        offset: u64,
+    },
+    /// A compressed input is cut, and what it unpacks to could not be decoded.
+    #[error("the compressed file is cut (at byte {}): {why}", thousands(*.offset))]
+    Cut {
+        /// Why the part before the cut could not be decoded.
+        why: String,
+        /// Number of compressed bytes there are.
+        offset: u64,
+    },
+    /// What a compressed input unpacks to is damaged.
+    #[error("{what} (at byte {offset} of the unpacked data)")]
+    DamagedInside {
+        /// What is wrong, in words.
+        what: String,
+        /// Byte offset in the unpacked data.
         offset: u64,
     },
     /// The input contains nothing useful; the text says what was expected.

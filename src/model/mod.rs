@@ -38,7 +38,7 @@ pub use fast::{FastMap, FastSet};
 pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, ShapeId, StringId};
 pub use lazy::{Glance, LazyProgram, ProgramSource};
 pub use live_set::{Bin, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet};
-pub use note::{Note, NoteCode, NoteLevel};
+pub use note::{Note, NoteCode, NoteLevel, Stream};
 pub use opcode::{Opcode, OpcodeTable};
 pub use profile::{Fact, LiveRangeTable, Profile, SourceInfo};
 pub use program::{

@@ -31,6 +31,30 @@ pub enum NoteCode {
     Damaged,
 }
 
+/// Which bytes an offset counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stream {
+    /// Those of a file that is not compressed.
+    #[default]
+    File,
+    /// Those of a compressed file.
+    Compressed,
+    /// Those that a compressed file unpacks to.
+    Unpacked,
+}
+
+impl Stream {
+    /// Follows `byte 7`.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::File => "",
+            Self::Compressed => " of the compressed file",
+            Self::Unpacked => " of the unpacked data",
+        }
+    }
+}
+
 /// A remark for the user about what was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
@@ -40,15 +64,17 @@ pub struct Note {
     pub level: NoteLevel,
     /// One sentence without a full stop.
     pub text: String,
-    /// Byte offset in the file, if it applies to one.
+    /// Byte offset, if it applies to one.
     pub offset: Option<u64>,
+    /// What the offset counts the bytes of.
+    pub stream: Stream,
 }
 
 impl Note {
     /// A display-only note on the file as a whole.
     #[must_use]
     pub fn new(level: NoteLevel, text: impl Into<String>) -> Self {
-        Self { code: NoteCode::Other, level, text: text.into(), offset: None }
+        Self { code: NoteCode::Other, level, text: text.into(), offset: None, stream: Stream::File }
     }
 
     /// The note that says that something is missing: where the file is cut, or else the first place that is damaged.
@@ -63,7 +89,7 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         if let Some(offset) = self.offset {
-            write!(f, " (at byte {})", thousands(offset))?;
+            write!(f, " (at byte {}{})", thousands(offset), self.stream.words())?;
         }
         Ok(())
     }

@@ -8,9 +8,9 @@ use super::torch_message::tells_of_snapshot;
 use crate::decode::{self, Context, DECODERS, DecodeError, Reporter, poplar};
 use crate::model::{
     BufferId, Device, DeviceKind, InstructionId, LiveRangeTable, NO_ROW, Note, NoteCode, NoteLevel, Profile, Program,
-    ReportedRanges, SourceInfo, thousands,
+    ReportedRanges, SourceInfo, Stream, thousands,
 };
-use crate::source::{DumpName, Input, Member, Progress, siblings_of};
+use crate::source::{DumpName, Input, Member, Packing, Progress, siblings_of};
 
 /// Companions with more bytes than this are skipped.
 const MAX_COMPANION: u64 = 256 << 20;
@@ -147,13 +147,16 @@ fn assign_ranges(program: &mut Program, table: &LiveRangeTable) {
 /// If it cannot be read or decoded, or `progress` was cancelled.
 pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeError> {
     let reporter = Reporter::default();
-    let mut profile = decode::decode(input, Context { progress, reporter: &reporter })?;
-    let notes = reporter.finish();
+    let decoded = decode::decode(input, Context { progress, reporter: &reporter });
+    let mut profile = decoded.map_err(|error| of_compressed(error, input))?;
+    let mut notes = reporter.finish();
+    place_in_compressed(&mut notes, input);
     if let Some(source) = profile.sources.first_mut() {
         source.notes.extend(notes.iter().map(ToString::to_string));
         if let Some((note, end)) = truncation(&notes) {
             source.cut_at = Some(end);
-            source.error = Some(format!("it is cut at byte {}: {}", thousands(end), lower_first(&note.text)));
+            let (end, stream) = (thousands(end), note.stream.words());
+            source.error = Some(format!("it is cut at byte {end}{stream}: {}", lower_first(&note.text)));
         } else if let Some(note) = notes.iter().find(|note| note.code == NoteCode::Damaged) {
             source.error = Some(format!("it is damaged: {}", lower_first(&note.to_string())));
         }
@@ -168,6 +171,47 @@ pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeE
     }
     note_missing_assignment(&mut profile, input);
     Ok(profile)
+}
+
+/// An error in what a compressed input unpacks to: says whether it is cut, and which bytes are counted.
+fn of_compressed(error: DecodeError, input: &Input) -> DecodeError {
+    if error.is_cancelled() || input.packing() == Packing::None {
+        return error;
+    }
+    let error = match error {
+        DecodeError::Source(error) => return error.into(),
+        DecodeError::Damaged { what, offset } => DecodeError::DamagedInside { what, offset },
+        other => other,
+    };
+    match input.cut_at() {
+        Some(offset) => DecodeError::Cut { why: error.to_string(), offset },
+        None => error,
+    }
+}
+
+/// Says which bytes are counted in notes on a compressed input, and where it is cut.
+fn place_in_compressed(notes: &mut Vec<Note>, input: &Input) {
+    if input.packing() == Packing::None {
+        return;
+    }
+    let cut = input.cut_at();
+    for note in &mut *notes {
+        (note.offset, note.stream) = match cut {
+            Some(end) if note.code == NoteCode::Truncated => (Some(end), Stream::Compressed),
+            _ => (note.offset, Stream::Unpacked),
+        };
+    }
+    if let Some(end) = cut
+        && truncation(notes).is_none()
+    {
+        let text = "The file ends inside its compressed data; what comes before the end is shown";
+        notes.push(Note {
+            code: NoteCode::Truncated,
+            offset: Some(end),
+            stream: Stream::Compressed,
+            ..Note::new(NoteLevel::Warning, text)
+        });
+    }
 }
 
 /// The first note that says where a file is cut.

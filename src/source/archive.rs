@@ -412,6 +412,7 @@ fn read_limited(mut reader: impl Read, limit: u64, format: &'static str) -> Resu
         format,
         why: error.to_string(),
         offset: bytes.len() as u64,
+        stream: "unpacked",
     })?;
     if bytes.len() as u64 > limit {
         return Err(SourceError::TooLarge { size: bytes.len() as u64, limit });

@@ -9,7 +9,7 @@ use super::progress::Cancelled;
 pub enum SourceError {
     /// The operating system reported an error.
     #[error("cannot read: {}", without_code(&.0.to_string()))]
-    Io(#[from] io::Error),
+    Io(#[source] io::Error),
     /// Larger than is read into memory.
     #[error("too large: {size} bytes; the limit for this kind of file is {limit} bytes")]
     TooLarge {
@@ -18,15 +18,25 @@ pub enum SourceError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// Compressed data ends before anything could be unpacked, or where the rest is needed.
+    #[error("the {format} data is cut: the file ends inside it (at byte {offset})")]
+    Cut {
+        /// Compression format.
+        format: &'static str,
+        /// Number of compressed bytes there are.
+        offset: u64,
+    },
     /// Compressed data is damaged.
-    #[error("the {format} data is damaged: {why} (at byte {offset})")]
+    #[error("the {format} data is damaged: {why} (at byte {offset} of the {stream} data)")]
     Packed {
         /// Compression or archive format, such as `gzip`.
         format: &'static str,
         /// The decompressor's message.
         why: String,
-        /// Number of unpacked bytes before the damage.
+        /// Number of bytes up to the damage.
         offset: u64,
+        /// Where they are counted: `compressed` or `unpacked`.
+        stream: &'static str,
     },
     /// The input has no bytes.
     #[error("the file is empty")]
@@ -48,6 +58,16 @@ pub fn without_code(message: &str) -> &str {
 /// Whether a text is what stands in the brackets, with the closing one.
 fn is_code(text: &str) -> bool {
     text.strip_suffix(')').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
+impl From<io::Error> for SourceError {
+    /// An error that a stream of unpacked bytes passes on keeps its own words.
+    fn from(error: io::Error) -> Self {
+        match error.downcast::<Self>() {
+            Ok(own) => own,
+            Err(error) => Self::Io(error),
+        }
+    }
 }
 
 impl From<Cancelled> for SourceError {

@@ -10,6 +10,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::bytes::{Filling, SharedBytes};
 use super::error::SourceError;
 use super::progress::{Progress, Stage};
+use super::unpack::{self, AtCut};
 
 /// Number of leading bytes a decoder sees during format detection.
 pub const HEAD_BYTES: usize = 64 << 10;
@@ -56,6 +57,8 @@ pub struct Input {
     packing: Packing,
     head: Vec<u8>,
     all: OnceLock<SharedBytes>,
+    /// Where the compressed file was found to end early.
+    cut: OnceLock<u64>,
 }
 
 impl Input {
@@ -88,7 +91,7 @@ impl Input {
     /// If reading fails, the stream is empty or longer than [`MAX_IN_MEMORY`], or `progress` was cancelled.
     pub fn from_reader(name: impl Into<String>, reader: impl Read, progress: &Progress) -> Result<Self, SourceError> {
         progress.begin(Stage::Reading, 0);
-        let bytes = read_all(reader, 0, MAX_IN_MEMORY, progress, None)?;
+        let bytes = read_all(reader, 0, MAX_IN_MEMORY, progress)?;
         Self::from_bytes(name, bytes)
     }
 
@@ -106,7 +109,7 @@ impl Input {
         } else {
             (Packing::None, raw)
         };
-        Ok(Self { name, origin, packing, head, all: OnceLock::new() })
+        Ok(Self { name, origin, packing, head, all: OnceLock::new(), cut: OnceLock::new() })
     }
 
     /// The path, or a label for an input in memory.
@@ -154,25 +157,52 @@ impl Input {
         }
     }
 
-    /// A stream of the decompressed bytes, for formats that do not need all of them in memory.
+    /// Where the compressed file ends early, once it has been read to there: how many bytes of it there are.
+    #[must_use]
+    pub fn cut_at(&self) -> Option<u64> {
+        self.cut.get().copied()
+    }
+
+    /// A stream of the decompressed bytes, for formats that do not need all of them in memory. Where a compressed file
+    /// is cut, it fails.
     ///
     /// # Errors
     /// If the file cannot be opened.
     pub fn reader(&self) -> Result<Box<dyn Read + Send + '_>, SourceError> {
-        if let Some(bytes) = self.all.get() {
+        self.stream(AtCut::Fail)
+    }
+
+    /// As [`Self::reader`], but where a compressed file is cut the stream ends, and [`Self::cut_at`] says so.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub fn reader_to_cut(&self) -> Result<Box<dyn Read + Send + '_>, SourceError> {
+        self.stream(AtCut::End)
+    }
+
+    fn stream(&self, at_cut: AtCut) -> Result<Box<dyn Read + Send + '_>, SourceError> {
+        if self.cut.get().is_none()
+            && let Some(bytes) = self.all.get()
+        {
             return Ok(Box::new(&bytes[..]));
         }
-        Ok(match (&self.origin, self.packing) {
+        let (origin, cut) = (&self.origin, &self.cut);
+        Ok(match (origin, self.packing) {
             (Origin::Memory(bytes), Packing::None) => Box::new(&bytes[..]),
-            (Origin::Memory(bytes), Packing::Gzip) => Box::new(MultiGzDecoder::new(&bytes[..])),
-            (Origin::Memory(bytes), Packing::Zstd) => Box::new(unzstd(&bytes[..])?),
-            (Origin::Path(path), Packing::Zstd) => Box::new(unzstd(BufReader::new(File::open(path)?))?),
+            (Origin::Memory(bytes), Packing::Gzip) => Box::new(unpack::gzip(&bytes[..], cut, at_cut)),
+            (Origin::Memory(bytes), Packing::Zstd) => Box::new(unpack::zstd(&bytes[..], cut, at_cut)?),
             (Origin::Path(path), Packing::None) => Box::new(File::open(path)?),
-            (Origin::Path(path), Packing::Gzip) => Box::new(MultiGzDecoder::new(BufReader::new(File::open(path)?))),
+            (Origin::Path(path), Packing::Gzip) => {
+                Box::new(unpack::gzip(BufReader::new(File::open(path)?), cut, at_cut))
+            }
+            (Origin::Path(path), Packing::Zstd) => {
+                Box::new(unpack::zstd(BufReader::new(File::open(path)?), cut, at_cut)?)
+            }
         })
     }
 
-    /// All bytes, decompressed; read on the first call and cached.
+    /// All bytes, decompressed; read on the first call and cached. Of a compressed file that is cut, what there is;
+    /// [`Self::cut_at`] says so.
     ///
     /// # Errors
     /// If reading fails, the data is damaged or too large, or `progress` was cancelled.
@@ -182,11 +212,11 @@ impl Input {
         }
         let bytes = match (&self.origin, self.packing) {
             (Origin::Memory(bytes), Packing::None) => bytes.clone(),
-            (Origin::Memory(bytes), Packing::Gzip) => unzip(&bytes[..], bytes.len() as u64, progress)?,
+            (Origin::Memory(bytes), Packing::Gzip) => self.unzip(bytes, progress)?,
             (_, Packing::Zstd) => {
                 progress.begin(Stage::Reading, 0);
-                let reader = self.reader()?;
-                read_all(reader, 0, unpacked_limit(self.size()), progress, Some("zstd"))?
+                let reader = self.reader_to_cut()?;
+                read_all(reader, 0, unpacked_limit(self.size()), progress)?
             }
             (Origin::Path(path), Packing::None) => {
                 let file = File::open(path)?;
@@ -200,10 +230,18 @@ impl Input {
                 let file = File::open(path)?;
                 let size = file.metadata()?.len();
                 let packed = read_file(file, size, progress)?;
-                unzip(&packed, packed.len() as u64, progress)?
+                self.unzip(&packed, progress)?
             }
         };
         Ok(self.all.get_or_init(|| bytes).clone())
+    }
+
+    /// Decompresses gzip. The size in the trailer is only a hint: it is unverified and modulo 4 GiB.
+    fn unzip(&self, packed: &[u8], progress: &Progress) -> Result<SharedBytes, SourceError> {
+        let hint = packed.last_chunk::<4>().map_or(0, |trailer| u64::from(u32::from_le_bytes(*trailer)));
+        let limit = unpacked_limit(packed.len() as u64);
+        progress.begin(Stage::Reading, hint);
+        read_all(unpack::gzip(packed, &self.cut, AtCut::End), hint.min(limit), limit, progress)
     }
 }
 
@@ -218,30 +256,15 @@ fn zstd_head(origin: &Origin) -> Vec<u8> {
     let mut head = Vec::new();
     let limit = HEAD_BYTES as u64;
     // A truncated or damaged file may still have a readable head; `load` reports the error.
+    let cut = OnceLock::new();
     let _ = match origin {
-        Origin::Memory(bytes) => unzstd(&bytes[..]).and_then(|reader| reader.take(limit).read_to_end(&mut head)),
+        Origin::Memory(bytes) => {
+            unpack::zstd(&bytes[..], &cut, AtCut::End).and_then(|reader| reader.take(limit).read_to_end(&mut head))
+        }
         Origin::Path(path) => File::open(path)
-            .and_then(|file| unzstd(BufReader::new(file)))
-            .and_then(|reader| reader.take(limit).read_to_end(&mut head)),
+            .and_then(|file| unpack::zstd(BufReader::new(file), &cut, AtCut::End)?.take(limit).read_to_end(&mut head)),
     };
     head
-}
-
-/// Base-2 logarithm of the largest accepted Zstandard window in bytes; the `zstd` command has the same limit.
-const ZSTD_WINDOW_LOG: u32 = 27;
-
-fn unzstd<'a>(reader: impl io::BufRead + 'a) -> io::Result<zstd::stream::read::Decoder<'a, impl io::BufRead + 'a>> {
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(reader)?;
-    decoder.window_log_max(ZSTD_WINDOW_LOG)?;
-    Ok(decoder)
-}
-
-/// Decompresses gzip. The size in the trailer is only a hint: it is unverified and modulo 4 GiB.
-fn unzip(packed: &[u8], packed_len: u64, progress: &Progress) -> Result<SharedBytes, SourceError> {
-    let hint = packed.last_chunk::<4>().map_or(0, |trailer| u64::from(u32::from_le_bytes(*trailer)));
-    let limit = unpacked_limit(packed_len);
-    progress.begin(Stage::Reading, hint);
-    read_all(MultiGzDecoder::new(packed), hint.min(limit), limit, progress, Some("gzip"))
 }
 
 /// Reads a file. Large files are read in two halves in parallel, as most of the time goes into faulting in pages.
@@ -266,7 +289,7 @@ fn read_file(mut file: File, size: u64, progress: &Progress) -> Result<SharedByt
             io::Seek::seek(&mut file, io::SeekFrom::Start(count as u64))?;
         }
     }
-    fill(&mut filling, file, MAX_IN_MEMORY, progress, None)?;
+    fill(&mut filling, file, MAX_IN_MEMORY, progress)?;
     Ok(filling.finish())
 }
 
@@ -290,45 +313,27 @@ fn read_part(file: &File, space: &mut [u8], offset: u64, progress: &Progress) ->
     Ok(done)
 }
 
-/// Reads to the end, at most `limit` bytes. `packed` names the compression format to blame for a read error.
-fn read_all(
-    reader: impl Read,
-    expected: u64,
-    limit: u64,
-    progress: &Progress,
-    packed: Option<&'static str>,
-) -> Result<SharedBytes, SourceError> {
+/// Reads to the end, at most `limit` bytes.
+fn read_all(reader: impl Read, expected: u64, limit: u64, progress: &Progress) -> Result<SharedBytes, SourceError> {
     let mut filling = Filling::new(usize::try_from(expected).unwrap_or(0));
-    fill(&mut filling, reader, limit, progress, packed)?;
+    fill(&mut filling, reader, limit, progress)?;
     Ok(filling.finish())
 }
 
 /// Reads the rest of a stream.
-fn fill(
-    filling: &mut Filling,
-    mut reader: impl Read,
-    limit: u64,
-    progress: &Progress,
-    packed: Option<&'static str>,
-) -> Result<(), SourceError> {
-    let mut read = |space: &mut [u8], at: usize| loop {
+fn fill(filling: &mut Filling, mut reader: impl Read, limit: u64, progress: &Progress) -> Result<(), SourceError> {
+    let mut read = |space: &mut [u8]| loop {
         match reader.read(space) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => {
-                return Err(match packed {
-                    Some(format) => SourceError::Packed { format, why: error.to_string(), offset: at as u64 },
-                    None => error.into(),
-                });
-            }
+            Err(error) => return Err(SourceError::from(error)),
             Ok(count) => return Ok(count),
         }
     };
     loop {
-        let at = filling.len();
         let count = if filling.is_full() {
             // Usually the end of the input; probe one byte before growing the buffer.
             let mut more = [0];
-            let count = read(&mut more, at)?;
+            let count = read(&mut more)?;
             if count == 0 {
                 return Ok(());
             }
@@ -338,7 +343,7 @@ fn fill(
         } else {
             let space = filling.space(STEP);
             let offered = space.len();
-            let count = read(space, at)?;
+            let count = read(space)?;
             filling.filled(offered, count);
             count
         };
@@ -378,17 +383,48 @@ mod tests {
     }
 
     #[test]
-    fn truncated_or_inconsistent_gzip_reports_the_offset() {
-        let mut cut = gz(&vec![7u8; 1 << 20]);
-        cut.truncate(cut.len() - 20);
-        let input = Input::from_bytes("x.gz", cut.into()).expect("not empty");
-        let error = input.load(&Progress::default()).expect_err("cut").to_string();
-        assert!(error.contains("gzip") && error.contains("at byte"), "{error}");
+    fn cut_compressed_data_is_read_to_the_cut() {
+        let data: Vec<u8> = (0..600_000u32).flat_map(|word| word.wrapping_mul(word).to_le_bytes()).collect();
+        for (name, mut packed) in
+            [("gzip", gz(&data)), ("zstd", zstd::stream::encode_all(&data[..], 1).expect("in memory"))]
+        {
+            packed.truncate(packed.len() / 2);
+            let at = packed.len() as u64;
+            let input = Input::from_bytes("x", packed.into()).expect("not empty");
+            let error = input.reader().and_then(|mut reader| Ok(reader.read_to_end(&mut Vec::new())?));
+            let error = error.expect_err("cut").to_string();
+            assert!(error.contains(name) && error.contains("is cut"), "{error}");
+            let mut streamed = Vec::new();
+            input.reader_to_cut().expect("a stream").read_to_end(&mut streamed).expect("what there is");
+            let bytes = input.load(&Progress::default()).expect("what there is");
+            assert!(bytes.len() > data.len() / 4 && data.starts_with(&bytes) && streamed == bytes[..], "{name}");
+            assert_eq!(input.cut_at(), Some(at), "{name}");
+        }
+    }
+
+    #[test]
+    fn damaged_compressed_data_is_not_taken_for_cut() {
+        let data: Vec<u8> =
+            (0..100_000u32).flat_map(|row| format!("row {row}: {} bytes\n", row / 7 * 4096).into_bytes()).collect();
+        for (name, mut packed) in
+            [("gzip", gz(&data)), ("zstd", zstd::stream::encode_all(&data[..], 1).expect("in memory"))]
+        {
+            let (middle, size) = (packed.len() / 2, packed.len());
+            packed[middle..middle + 4000].fill(0xff);
+            let input = Input::from_bytes("x", packed.into()).expect("not empty");
+            let Err(SourceError::Packed { format, offset, .. }) = input.load(&Progress::default()) else {
+                panic!("{name}: damaged")
+            };
+            assert_eq!(format, name);
+            assert!(offset <= size as u64, "{name}: byte {offset} of {size}");
+            assert_eq!(input.cut_at(), None, "{name}");
+        }
         let mut corrupt = gz(b"short");
         let at = corrupt.len() - 4;
         corrupt[at..].copy_from_slice(&u32::MAX.to_le_bytes());
         let input = Input::from_bytes("x.gz", corrupt.into()).expect("not empty");
-        assert!(input.load(&Progress::default()).is_err());
+        let error = input.load(&Progress::default()).expect_err("damaged").to_string();
+        assert!(error.contains("gzip data is damaged") && error.contains("of the compressed data"), "{error}");
     }
 
     #[test]

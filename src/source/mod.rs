@@ -8,6 +8,7 @@ mod progress;
 mod siblings;
 mod stages;
 mod tree;
+mod unpack;
 
 pub use archive::{Archive, ArchiveKind, ArchiveMember, MAX_CLAIMED, MAX_MEMBERS, MAX_UNPACKED, is_archive_name};
 pub use bytes::SharedBytes;

@@ -104,6 +104,37 @@ fn damage_is_placed() {
 }
 
 #[test]
+fn a_cut_compressed_dump_is_shown_up_to_the_cut() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bytes = common::bytes(&sample("v5e_gpt_m_oom"));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&bytes).expect("written");
+    let packed =
+        [("gz", gzip.finish().expect("written")), ("zst", zstd::stream::encode_all(&bytes[..], 1).expect("in memory"))];
+    for (ending, packed) in packed {
+        let path = folder.path().join(format!("cut.hlo.pb.{ending}"));
+        let end = packed.len() * 2 / 3;
+        std::fs::write(&path, &packed[..end]).expect("written");
+        let output = run(&["report", path.to_str().expect("UTF-8")]);
+        assert_eq!(output.status.code(), Some(3), "it was not read to its end");
+        let place = format!("it is cut at byte {} of the compressed file: ", highwater::model::thousands(end as u64));
+        assert!(stderr(&output).contains(&place), "{}", stderr(&output));
+        let text = stdout(&output);
+        assert!(text.contains("The file ends inside") && text.contains("of the compressed file)"), "{text}");
+        assert!(text.contains("jit_"), "what comes before the cut is shown: {text}");
+
+        let mut damaged = packed;
+        damaged[end..end + 2000].fill(0xff);
+        std::fs::write(&path, &damaged).expect("written");
+        let output = run(&["report", path.to_str().expect("UTF-8")]);
+        assert_eq!(output.status.code(), Some(3));
+        let errors = stderr(&output);
+        assert!(errors.contains("data is damaged") && errors.contains("of the compressed data)"), "{errors}");
+        assert!(!errors.contains("cut at"), "{errors}");
+    }
+}
+
+#[test]
 fn standard_input_and_gzip_are_read_like_files() {
     let bytes = common::bytes(&sample("v6e_replicated_oom"));
     let folder = tempfile::tempdir().expect("a folder");

@@ -94,6 +94,31 @@ fn the_replay_equals_pytorch_to_the_byte() {
 }
 
 #[test]
+fn the_sentence_on_a_failed_request_adds_up() {
+    for name in ["oom_fragmentation_2_6", "oom_shortage_2_15"] {
+        let path = Files::of_project().ending(&format!("torch/{name}.pickle"));
+        let profile = open::open_path(&path, &Progress::default()).expect("opens");
+        let analysis = ProfileAnalysis::new(&profile);
+        let failure = analysis.caching[0].failure().expect("a request failed");
+        let short = |bytes: u64| highwater::model::Bytes(bytes).short();
+        let parts = [
+            (failure.device_free, "the driver had {} free"),
+            (failure.free_same_pool, "{} were cached for its pool and size"),
+            (failure.free_other_class, "{} for other sizes"),
+            (failure.short_by, "{} are missing"),
+        ];
+        let sentence = failure.sentence();
+        for (bytes, words) in parts {
+            assert!(bytes == 0 || sentence.contains(&words.replace("{}", &short(bytes))), "{words}: {sentence}");
+        }
+        let sum: u64 = parts.iter().map(|part| part.0).sum();
+        assert_eq!(sum.max(failure.segment), if failure.short_by > 0 { failure.segment } else { sum }, "{sentence}");
+        let all = format!("{} free in the cache (all pools and sizes)", short(failure.inactive()));
+        assert!(failure.headline().contains(&all), "{}", failure.headline());
+    }
+}
+
+#[test]
 fn every_failure_says_its_cause_in_text_and_markdown() {
     for (name, words) in [
         ("oom_fragmentation_2_6", ["Cause: fragmentation", "256 MiB requested", "74.0 MiB free in the driver"]),

@@ -155,12 +155,26 @@ impl FailedRequest {
         self.totals.reserved.saturating_sub(self.totals.active)
     }
 
+    /// Cached, but for other streams, pools or sizes.
+    fn free_other(&self) -> u64 {
+        self.free_other_pool.saturating_add(self.free_other_class)
+    }
+
+    /// What was cached for others, by what it was kept for.
+    fn others(&self) -> String {
+        let parts = [(self.free_other_pool, "other streams or pools"), (self.free_other_class, "other sizes")];
+        let parts = parts.iter().filter(|part| part.0 > 0);
+        let parts: Vec<String> = parts.map(|&(bytes, whose)| format!("{} for {whose}", Bytes(bytes).short())).collect();
+        parts.join(" and ")
+    }
+
     /// What was asked, what was free and why it failed, in one line.
     #[must_use]
     pub fn headline(&self) -> String {
         let short = |bytes: u64| Bytes(bytes).short();
+        let all = if self.free_other() > 0 { " (all pools and sizes)" } else { "" };
         format!(
-            "Out of memory: {} requested, {} free in the driver, {} free in the cache. Cause: {}",
+            "Out of memory: {} requested, {} free in the driver, {} free in the cache{all}. Cause: {}",
             short(self.requested),
             short(self.device_free),
             short(self.inactive()),
@@ -172,11 +186,20 @@ impl FailedRequest {
     #[must_use]
     pub fn sentence(&self) -> String {
         let short = |bytes: u64| Bytes(bytes).short();
-        let mut text = format!("{} requested; the driver had {} free", short(self.requested), short(self.device_free));
+        let mut text = format!("{} requested", short(self.requested));
+        if self.cause == Cause::Shortage && short(self.segment) != short(self.requested) {
+            text = format!("{text}, which takes a segment of {}", short(self.segment));
+        }
+        text = format!("{text}; the driver had {} free", short(self.device_free));
         if self.holes_same_pool > 0 {
             let (holes, bytes) = (counted(self.holes_same_pool, "hole"), short(self.free_same_pool));
             let largest = short(self.largest_free_same_pool);
-            text = format!("{text}, and {bytes} were cached in {holes}, the largest {largest}");
+            let own = if self.free_other() > 0 { " for its pool and size" } else { "" };
+            text = format!("{text}, and {bytes} were cached{own} in {holes}, the largest {largest}");
+        }
+        // The last part of the sentence names them otherwise.
+        if self.free_other() > 0 && self.cause != Cause::WrongPool {
+            text = format!("{text}, and {}", self.others());
         }
         let rest = match self.cause {
             Cause::Limit => {
@@ -187,9 +210,9 @@ impl FailedRequest {
             Cause::Fragmentation => "enough bytes, but in no one place".to_owned(),
             Cause::WrongPool => format!(
                 "{} more are free, but kept for other streams, private pools or small blocks",
-                short(self.free_other_pool.saturating_add(self.free_other_class))
+                short(self.free_other())
             ),
-            Cause::Shortage => format!("{} are missing even with all free memory in one place", short(self.short_by)),
+            Cause::Shortage => format!("{} are missing even with all of it in one place", short(self.short_by)),
         };
         format!("{text}: {rest}")
     }

@@ -79,16 +79,15 @@ impl Decoder for OomTextDecoder {
     }
 
     fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {
-        let packed = (input.packing() == Packing::Gzip).then_some("gzip");
         // Packed, nobody knows how much there will be.
-        context.progress.begin(Stage::Reading, if packed.is_some() { 0 } else { input.size() });
+        context.progress.begin(Stage::Reading, if input.packing() == Packing::None { input.size() } else { 0 });
         let mut reading = Reading::default();
-        let reader = input.reader()?;
+        let reader = input.reader_to_cut()?;
         let scanned = match detect(input.head()) {
-            Encoding::Bytes => scan(reader, packed, context.progress, |excerpt| reading.take(excerpt)),
+            Encoding::Bytes => scan(reader, context.progress, |excerpt| reading.take(excerpt)),
             encoding => {
                 let reader = Utf16Reader::new(reader, encoding == Encoding::Utf16Be);
-                scan(reader, packed, context.progress, |excerpt| reading.take(excerpt))
+                scan(reader, context.progress, |excerpt| reading.take(excerpt))
             }
         };
         let (mut failures, dropped) = reading.finish();

@@ -54,14 +54,8 @@ pub struct Scanned {
 /// Reads a stream to its end and gives every excerpt to `each`.
 ///
 /// # Errors
-/// When it cannot be read, or was cancelled. `packed` names the format whose damage an error means; what was read
-/// before it has been given to `each`.
-pub fn scan(
-    mut reader: impl Read,
-    packed: Option<&'static str>,
-    progress: &Progress,
-    mut each: impl FnMut(Excerpt),
-) -> Result<Scanned, DecodeError> {
+/// When it cannot be read, or was cancelled; what was read before has been given to `each`.
+pub fn scan(mut reader: impl Read, progress: &Progress, mut each: impl FnMut(Excerpt)) -> Result<Scanned, DecodeError> {
     let mut state = Scan::default();
     let mut block = vec![0u8; BLOCK];
     // Bytes of `block` that are a line begun, not yet looked at.
@@ -98,13 +92,7 @@ pub fn scan(
         if ended {
             state.finish(&mut each);
             let scanned = Scanned { bytes: state.offset, lines: state.line + u64::from(is_unfinished) };
-            return match (failure, packed) {
-                (None, _) => Ok(scanned),
-                (Some(error), Some(format)) => {
-                    Err(SourceError::Packed { format, why: error.to_string(), offset: state.offset }.into())
-                }
-                (Some(error), None) => Err(SourceError::from(error).into()),
-            };
+            return failure.map_or(Ok(scanned), |error| Err(SourceError::from(error).into()));
         }
     }
 }
@@ -279,7 +267,7 @@ mod tests {
 
     fn excerpts(text: &[u8]) -> Vec<Excerpt> {
         let mut found = Vec::new();
-        scan(text, None, &Progress::default(), |excerpt| found.push(excerpt)).expect("readable");
+        scan(text, &Progress::default(), |excerpt| found.push(excerpt)).expect("readable");
         found
     }
 

@@ -138,7 +138,14 @@ impl<'a> Feed<'a> {
     /// # Errors
     /// When it cannot be opened.
     pub fn new(input: &'a Input, progress: &'a Progress) -> Result<Self> {
-        Ok(Self { reader: input.reader()?, progress: Some(progress), buffer: Vec::new(), at: 0, base: 0, ended: false })
+        Ok(Self {
+            reader: input.reader_to_cut()?,
+            progress: Some(progress),
+            buffer: Vec::new(),
+            at: 0,
+            base: 0,
+            ended: false,
+        })
     }
 
     /// A few bytes.

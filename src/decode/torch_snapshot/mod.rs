@@ -47,7 +47,7 @@ impl Decoder for TorchSnapshotDecoder {
 
     fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {
         context.progress.begin(Stage::Decoding, input.size());
-        let mut machine = Machine::new(Window::new(input.reader()?, context.progress));
+        let mut machine = Machine::new(Window::new(input.reader_to_cut()?, context.progress));
         let (root, cut) = match machine.run() {
             Ok(root) => (root, None),
             Err(Halt::Refused { what, offset }) => return Err(DecodeError::Damaged { what, offset }),
@@ -60,6 +60,7 @@ impl Decoder for TorchSnapshotDecoder {
         if cut.is_none() && machine.window.rest_matters() {
             context.reporter.info("What follows the end of the pickle is ignored");
         }
+        let failure = machine.window.failure.take();
         let records = machine.records;
         note_left_out(&records, context);
         let snapshot = assemble(records, root, cut).ok_or_else(|| match cut {
@@ -68,7 +69,9 @@ impl Decoder for TorchSnapshotDecoder {
                 "a Python pickle without `segments`; a PyTorch memory snapshot was expected".to_owned(),
             ),
         })?;
-        if let Some(offset) = cut {
+        if let Some(failure) = failure {
+            context.reporter.damaged(format!("the last events are missing: {failure}"), None);
+        } else if let Some(offset) = cut {
             context.reporter.truncated("the allocation history: its last events are missing", offset);
         }
         let mut profile = Profile { caching: Some(snapshot), ..Profile::default() };

@@ -28,12 +28,14 @@ pub struct Window<'a> {
     /// Offset of the buffer's first byte in the file.
     base: u64,
     ended: bool,
+    /// Why the stream could not be read to its end.
+    pub failure: Option<SourceError>,
 }
 
 impl<'a> Window<'a> {
     /// A window at the start of a stream.
     pub fn new(source: Box<dyn Read + Send + 'a>, progress: &'a Progress) -> Self {
-        Self { source, progress, buffer: vec![0; STEP], at: 0, filled: 0, base: 0, ended: false }
+        Self { source, progress, buffer: vec![0; STEP], at: 0, filled: 0, base: 0, ended: false, failure: None }
     }
 
     /// Offset of the next byte.
@@ -113,7 +115,10 @@ impl<'a> Window<'a> {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // Damaged compressed data ends the file as far as it can be read.
-                Err(_) if self.base > 0 || self.filled > 0 => self.ended = true,
+                Err(error) if self.base > 0 || self.filled > 0 => {
+                    self.ended = true;
+                    self.failure = Some(error.into());
+                }
                 Err(error) => return Err(Stop::Source(error.into())),
             }
         }

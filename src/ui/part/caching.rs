@@ -133,11 +133,17 @@ fn readout(units: UnitSystem, snapshot: &CachingSnapshot, device: &CachingAnalys
     lines
 }
 
+/// The unit of sizes among what lives at the main moment, `whole` bytes in all: the same in the tables by category and by
+/// stack, which stand side by side.
+fn unit_of_live(context: &ViewContext<'_>, whole: u64) -> (u64, &'static str) {
+    context.options.units.unit_for(Bytes(whole / 64))
+}
+
 /// What lives at the main moment by category.
 pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, device: &CachingAnalysis, state: &mut TableState) {
     let rows = device.by_category();
     let whole = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
-    let unit = context.options.units.unit_for(Bytes(whole / 64));
+    let unit = unit_of_live(context, whole);
     // A narrow table leaves out the bars, then the count, before it cuts a name.
     let width = ui.available_width();
     let mut columns = vec![
@@ -178,7 +184,7 @@ pub fn stacks(
     state: &mut TableState,
 ) {
     let whole = groups.iter().map(|group| group.bytes).fold(0, u64::saturating_add);
-    let unit = context.options.units.unit_for(Bytes(groups.first().map_or(whole, |group| group.bytes) / 64));
+    let unit = unit_of_live(context, whole);
     // A narrow table leaves out what the colour and the size say.
     let width = ui.available_width();
     let mut columns = vec![

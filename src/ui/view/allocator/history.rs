@@ -193,7 +193,11 @@ fn segments(ui: &mut Ui, context: &ViewContext<'_>, device: &CachingAnalysis, st
         let count = counted(state.segments.len() as u64, "segment");
         ui.label(text(format!("{count} {when}"), size::SMALL, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
-        let words = format!("{} free, the largest hole {}", context.short(Bytes(free)), context.short(Bytes(largest)));
+        let words = format!(
+            "{} free in all pools, the largest hole {}",
+            context.short(Bytes(free)),
+            context.short(Bytes(largest))
+        );
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
         ui.add_space(8.0);
         legend(ui, Slot::Activation, "in use", theme);
