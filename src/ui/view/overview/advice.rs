@@ -125,10 +125,10 @@ pub fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<
     ui.horizontal(|ui| {
         // They are about main memory, whatever else is looked at.
         let main = MemorySpace::HBM;
-        let title = match context.shared.color == main {
-            true => "Findings".to_owned(),
-            false => format!("Findings in {}", main.name(context.document.profile.device.kind)),
-        };
+        let mut title = "Findings".to_owned();
+        if context.shared.color != main {
+            title = format!("Findings in {}", main.name(context.document.profile.device.kind));
+        }
         ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
         if advice.is_none() {
             ui.label(text("working\u{2026}", size::SMALL, Weight::Regular, theme.text3));
