@@ -156,8 +156,10 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     // The scan that saves most gives the finding its name.
     let (count, steps) = case.main_scan(meant);
     let many = steps.many();
-    let is_own = |stack: &&Stack| meant(stack) && (stack.layers, stack.steps) == (count, steps);
-    let own: Vec<&Stack> = kept.stacks.iter().filter(is_own).collect();
+    let is_of_scan = |stack: &&Stack| meant(stack) && (stack.layers, stack.steps) == (count, steps);
+    let is_told = |stack: &Stack| kept.has_own_remedy(stack.family as usize);
+    let told = kept.stacks.iter().filter(is_of_scan).filter(|stack| is_told(stack)).map(size).total();
+    let own: Vec<&Stack> = kept.stacks.iter().filter(is_of_scan).filter(|stack| !is_told(stack)).collect();
     let mut alike: BTreeMap<(Reverse<u64>, String), usize> = BTreeMap::new();
     for stack in &own {
         let described = without_lead(&case.describe(case.memory.families.list[stack.family as usize].root));
@@ -173,8 +175,9 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
         .collect();
     let more = alike.values().skip(MOST_STACKS).sum::<usize>();
     finding.title = format!(
-        "The scan over {count} {many} saves {} for the backward pass ({} of the peak)",
+        "The scan over {count} {many} saves {}{} for the backward pass ({} of the peak)",
         Bytes(bytes).short(),
+        if case.is_worth(told) { format!(" besides {}", told_elsewhere(case)) } else { String::new() },
         percent(bytes, case.memory.peak.max(1))
     );
     finding.why = format!(
@@ -190,7 +193,12 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
         });
         return false;
     }
-    case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
+    let saved = case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
+    if saved > bytes && case.is_worth(told) {
+        let sentence =
+            format!(" Recomputing the {many} frees their {} too, which the saving includes.", told_elsewhere(case));
+        finding.why.push_str(&sentence);
+    }
     finding.advice.push(Library::of(case).remat_scan(steps));
     true
 }

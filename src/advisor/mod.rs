@@ -170,7 +170,7 @@ fn batch_fit(case: &ProgramContext<'_>) -> Option<BatchFit> {
 }
 
 /// Sorts findings: most severe first, causes before remedies, then by bytes; of two within 10 % of each other, the one
-/// that is safer for results comes first.
+/// that is safer for results comes first, and donation, which changes nothing in the computation.
 pub fn rank(findings: &mut [Finding]) {
     use std::cmp::Reverse;
     findings.sort_by_key(|finding| (Reverse(finding.severity), finding.is_remedy, Reverse(finding.weight())));
@@ -181,7 +181,8 @@ pub fn rank(findings: &mut [Finding]) {
             let (before, here) = (&findings[at - 1], &findings[at]);
             let close = before.weight() as f64 <= here.weight() as f64 * 1.1 && here.weight() > 0;
             let is_other = (before.severity, before.is_remedy) != (here.severity, here.is_remedy);
-            if is_other || !close || before.changes_results <= here.changes_results {
+            let effort = |finding: &Finding| (finding.changes_results, finding.rule != donation::NAME);
+            if is_other || !close || effort(before) <= effort(here) {
                 break;
             }
             findings.swap(at - 1, at);

@@ -100,7 +100,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.why = format!(
         "{} {} not sharded over the mesh. Sharded {devices} ways, the arguments shrink by exactly that factor{}.",
         listed(&names, 3),
-        if rows.len() == 1 { "is" } else { "are" },
+        if names.len() == 1 { "is" } else { "are" },
         if twin_bytes > 0 {
             format!(
                 "; {} of temporaries of the same shapes (gradients, products) may shrink with them: up to {} more",

@@ -78,8 +78,9 @@ fn parts(case: &ProgramContext<'_>, row: usize) -> i64 {
     sharding.map_or(1, crate::model::Sharding::parts)
 }
 
-/// Bytes of temporaries at the peak with the shape of a cache, presumably copies of it.
-fn twins(case: &ProgramContext<'_>) -> u64 {
+/// Bytes of temporaries at the peak with the shape of a cache, presumably copies of it: all of them, and those that are
+/// not gathered from other devices.
+fn twins(case: &ProgramContext<'_>) -> (u64, u64) {
     let classes = case.analysis.classes(case.program);
     let is_cache = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Cache;
     let shapes: HashSet<Vec<i64>> = case
@@ -88,7 +89,14 @@ fn twins(case: &ProgramContext<'_>) -> u64 {
         .filter_map(|(row, ..)| Some(outline(&case.node(case.memory.base[row].buffer)?.dimensions)))
         .collect();
     let is_twin = |t: &&AtPeak| case.node(t.buffer).is_some_and(|node| shapes.contains(&outline(&node.dimensions)));
-    case.peak.iter().filter(is_twin).map(|t| t.size).total()
+    let is_gathered = |t: &&AtPeak| {
+        case.program
+            .buffers
+            .instruction_of(t.buffer)
+            .is_some_and(|at| case.program.text.instruction_name(at).starts_with("all-gather"))
+    };
+    let all = case.peak.iter().filter(is_twin).map(|t| t.size).total();
+    (all, all.saturating_sub(case.peak.iter().filter(is_twin).filter(is_gathered).map(|t| t.size).total()))
 }
 
 /// Whether attention in a program reads its cache page by page, by the name of a kernel or an operation.
@@ -102,7 +110,7 @@ fn is_paged(program: &Program) -> bool {
 /// Looks for state that takes most of the memory.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
-    let twins = twins(case);
+    let (twins, copies) = twins(case);
     if case.is_share(case.memory.temporaries().saturating_sub(twins), TEMPORARIES) {
         return;
     }
@@ -138,7 +146,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.title = format!(
         "{} is {} of what is allocated{}: {} ({})",
         match (is_in_place, is_cache) {
-            (true, _) => "State updated in place",
+            (true, true) => "The cache, updated in place,",
+            (true, false) => "State updated in place",
             (false, true) => "The cache",
             (false, false) => "State",
         },
@@ -147,10 +156,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         Bytes(bytes).short(),
         listed(&names, 3)
     );
+    let others = case.memory.temporaries().saturating_sub(if case.is_worth(twins) { twins } else { 0 });
     finding.why = format!(
-        "{} take only {}; what scales is the state itself{}.{}",
-        if case.is_worth(twins) { "Other temporaries" } else { "Temporaries" },
-        Bytes(case.memory.temporaries().saturating_sub(if case.is_worth(twins) { twins } else { 0 })).short(),
+        "{}; what scales is the state itself{}.{}",
+        match (others, case.is_worth(twins)) {
+            (0, true) => "There are no other temporaries to speak of".to_owned(),
+            (_, true) => format!("Other temporaries take only {}", Bytes(others).short()),
+            (_, false) => format!("Temporaries take only {}", Bytes(others).short()),
+        },
         largest
             .map(|row| {
                 let arrays = counted(rows.len(), "array:", "arrays like");
@@ -175,10 +188,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         };
         finding.advice.push(format!("shard it over the {devices} devices {along}; it shrinks exactly in proportion"));
     }
-    if case.is_worth(twins) {
+    if case.is_worth(copies) {
         finding.advice.push(format!(
             "{} of temporaries are second copies of it: carry it through the loop and update it in place (`jax.lax.dynamic_update_slice` on the carry of `jax.lax.fori_loop` or `scan`), instead of scanning over it and collecting the results",
-            Bytes(twins).short()
+            Bytes(copies).short()
         ));
     }
     finding.advice.push(

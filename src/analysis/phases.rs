@@ -126,7 +126,24 @@ fn border(seen: &[Seen], wrong_before: impl Fn(&Seen) -> bool, wrong_behind: imp
     best
 }
 
-/// The layers of a pass by the middle of their operations, each up to half way to the next.
+/// The least share, in percent, of a layer's operations that run at another time than the rest of them to be told apart.
+const PART_OF_A_LAYER: usize = 15;
+
+/// Ranges of the ascending steps of a layer that run at times of their own: the compiler may work out the gradients of
+/// all layers' activations first, and those of their weights later. A few operations far from the others are no range.
+fn runs_of(steps: &[u32], apart: u32) -> Vec<&[u32]> {
+    let least = (steps.len() * PART_OF_A_LAYER).div_ceil(100);
+    let mut runs: Vec<&[u32]> =
+        steps.chunk_by(|one, next| next - one <= apart).filter(|run| run.len() >= least).collect();
+    if runs.is_empty() {
+        runs.push(steps);
+    }
+    runs
+}
+
+/// The layers of a pass by the middle of their operations, each up to half way to the next, or to its end where the next
+/// is far. A layer whose operations run
+/// at several times is there several times.
 fn layers_in(seen: &[&Seen], names: &[String], (start, end): (u32, u32)) -> Vec<Phase> {
     let mut steps: Vec<Vec<u32>> = vec![Vec::new(); names.len()];
     for seen in seen {
@@ -134,23 +151,32 @@ fn layers_in(seen: &[&Seen], names: &[String], (start, end): (u32, u32)) -> Vec<
             steps[layer].push(seen.step);
         }
     }
-    let mut middles: Vec<(u32, usize)> = steps
-        .iter()
-        .enumerate()
-        .filter(|(_, steps)| !steps.is_empty())
-        .map(|(layer, steps)| (steps[steps.len() / 2], layer))
-        .collect();
-    middles.sort_unstable();
-    let Some(&(_, first)) = middles.first() else { return Vec::new() };
+    let layers = steps.iter().filter(|steps| !steps.is_empty()).count().max(1) as u32;
+    // Half of the time that a layer has.
+    let apart = ((end - start) / layers / 2).max(1);
+    let mut runs: Vec<(u32, usize, &[u32])> = Vec::new();
+    for (layer, steps) in steps.iter().enumerate().filter(|(_, steps)| !steps.is_empty()) {
+        runs.extend(runs_of(steps, apart).into_iter().map(|run| (run[run.len() / 2], layer, run)));
+    }
+    runs.sort_unstable();
     // The first layer begins and the last ends with its own operations, not with the pass.
-    let begin = steps[first].first().copied().unwrap_or(start);
-    let last = middles.last().and_then(|&(_, layer)| steps[layer].last().copied()).map_or(end, |step| step + 1);
-    let mut phases = Vec::with_capacity(middles.len());
+    let begin = runs.first().and_then(|run| run.2.first().copied()).unwrap_or(start);
+    let last_of = |run: &(u32, usize, &[u32])| run.2.last().map_or(end, |step| step + 1);
+    let mut phases: Vec<Phase> = Vec::with_capacity(runs.len());
     let mut from = begin;
-    for (i, &(middle, layer)) in middles.iter().enumerate() {
-        let to = middles.get(i + 1).map_or(last, |&(next, _)| u32::midpoint(middle, next)).max(from);
-        phases.push(Phase { name: names[layer].clone(), start: from, end: to });
-        from = to;
+    for (i, run) in runs.iter().enumerate() {
+        // What runs between two layers, such as an update of the weights, is part of none.
+        let (to, next) = match runs.get(i + 1) {
+            Some(next) if next.2[0] > last_of(run) + apart => (last_of(run), next.2[0]),
+            Some(next) => (u32::midpoint(run.0, next.0), u32::midpoint(run.0, next.0)),
+            None => (last_of(run), end),
+        };
+        let to = to.max(from);
+        match phases.last_mut() {
+            Some(before) if before.name == names[run.1] && before.end == from => before.end = to,
+            _ => phases.push(Phase { name: names[run.1].clone(), start: from, end: to }),
+        }
+        from = next.max(to);
     }
     phases
 }
@@ -177,6 +203,26 @@ mod tests {
         assert_eq!(passes, [("forward", 0, 40), ("backward", 40, 90), ("optimizer", 90, 100)]);
         let layers: Vec<&str> = phases.layers.iter().map(|phase| phase.name.as_str()).collect();
         assert_eq!(layers, ["layer_0", "layer_1", "layer_1", "layer_0"]);
+    }
+
+    #[test]
+    fn a_layer_that_runs_at_two_times_is_there_twice() {
+        let mut steps: Vec<Seen> = (0..40).map(|step| seen(step, Pass::Forward, Some(step as usize / 10))).collect();
+        // The gradients of the activations of all layers, then those of the weights.
+        steps.extend((40..60).map(|step| seen(step, Pass::Backward, Some(3 - (step as usize - 40) / 5))));
+        steps.extend((60..100).map(|step| seen(step, Pass::Backward, Some(3 - (step as usize - 60) / 10))));
+        let names: Vec<String> = (0..4).map(|layer| format!("layer_{layer}")).collect();
+        let phases = Phases::of(&steps, &names, 100);
+        let backward: Vec<(&str, u32)> = phases
+            .layers
+            .iter()
+            .filter(|phase| phase.start >= 40)
+            .map(|phase| (phase.name.as_str(), phase.start))
+            .collect();
+        let order = ["layer_3", "layer_2", "layer_1", "layer_0", "layer_3", "layer_2", "layer_1", "layer_0"];
+        assert_eq!(backward.iter().map(|row| row.0).collect::<Vec<_>>(), order);
+        let wanted = [40, 45, 50, 55, 60, 70, 80, 90];
+        assert!(backward.iter().zip(wanted).all(|(row, start)| row.1.abs_diff(start) <= 2), "{backward:?}");
     }
 
     #[test]

@@ -35,8 +35,9 @@ fn padded(walk: &Walk) -> BufferId {
 
 fn select(walk: &mut Walk, buffer: BufferId) {
     let open = walk.harness.state_mut().files.current_mut().expect("open");
-    open.shared.select(buffer);
     open.shared.show_view("overview");
+    open.shared.select(None);
+    open.shared.select(buffer);
     open.shared.set_filter("");
     open.shared.choose_step(None);
     open.shared.zoom_to(None);
@@ -125,4 +126,21 @@ fn the_numbers_of_the_step_lead_on_too() {
         walk.click(Role::Link, &label);
         assert_eq!(walk.view(), view, "{label}");
     }
+}
+
+#[test]
+fn a_selection_brought_to_the_overview_does_not_cover_it() {
+    let mut walk = open_in("v5e_pad_cloud_oom", "buffers");
+    let buffer = padded(&walk);
+    let shared = |walk: &mut Walk, change: &dyn Fn(&mut highwater::ui::session::Shared)| {
+        change(&mut walk.harness.state_mut().files.current_mut().expect("open").shared);
+        walk.harness.run_ok();
+    };
+    shared(&mut walk, &|shared| shared.select(buffer));
+    assert!(walk.says("Shape and padding"));
+    shared(&mut walk, &|shared| shared.show_view("overview"));
+    assert!(walk.selected().is_some() && !walk.says("Shape and padding"));
+    shared(&mut walk, &|shared| shared.select(None));
+    shared(&mut walk, &|shared| shared.select(buffer));
+    assert!(walk.says("Shape and padding"), "selected here");
 }

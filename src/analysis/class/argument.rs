@@ -94,8 +94,8 @@ fn held<'a>(program: &'a Program, allocation: &Allocation) -> Option<&'a ShapeNo
 /// Fewest matrices that show whether a container holds samples.
 const FEWEST_MATRICES: usize = 3;
 
-/// First words of paths that name no samples here, whatever they say: layers take slices of the arrays below them, or
-/// these have no leading dimension in common, as samples have.
+/// First words of paths that name no samples here, whatever they say: layers take slices of the arrays below them, these
+/// have no leading dimension in common, as samples have, or they are those of numbered modules.
 fn untelling(arguments: &[Argument<'_>], steps: &LoopSteps) -> FastSet<String> {
     let mut containers: FastMap<&str, Vec<&Argument<'_>>> = FastMap::default();
     for argument in arguments.iter().filter(|argument| argument.matrix().is_some() && is_nested(argument.path)) {
@@ -108,9 +108,39 @@ fn untelling(arguments: &[Argument<'_>], steps: &LoopSteps) -> FastSet<String> {
             *leading.entry(size).or_default() += 1;
         }
         let most = leading.values().copied().max().unwrap_or(0);
-        matrices.iter().any(is_taken) || (matrices.len() >= FEWEST_MATRICES && most * 2 < matrices.len())
+        matrices.iter().any(is_taken)
+            || are_of_modules(
+                matrices.iter().filter_map(|argument| Some((argument.path, *argument.matrix()?.first()?))),
+            )
+            || (matrices.len() >= FEWEST_MATRICES && most * 2 < matrices.len())
     };
     containers.into_iter().filter(|found| are_others(&found.1)).map(|found| found.0.to_owned()).collect()
+}
+
+/// Whether arrays, with their paths and leading dimensions, are those of several modules that are told apart by a number:
+/// each has arrays of several leading dimensions, as in `target['layers'][0]['up']`.
+fn are_of_modules<'a>(arrays: impl Iterator<Item = (&'a str, i64)>) -> bool {
+    let mut modules: FastMap<&str, FastSet<i64>> = FastMap::default();
+    for (path, leading) in arrays {
+        if let Some(module) = numbered_module(path) {
+            modules.entry(module).or_default().insert(leading);
+        }
+    }
+    modules.len() > 1 && modules.values().filter(|leading| leading.len() > 1).count() > 1
+}
+
+/// The part of a path up to the last number that more follows, if it is not the first step.
+fn numbered_module(path: &str) -> Option<&str> {
+    let (mut end, mut step, mut steps) = (None, 0, 0usize);
+    for (at, _) in path.match_indices(['[', '.']) {
+        let name = path.get(step..at)?.trim_matches(['[', ']', '.']);
+        if steps > 1 && !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
+            end = Some(at);
+        }
+        steps += 1;
+        step = at;
+    }
+    path.get(..end?)
 }
 
 fn class(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) {
@@ -329,6 +359,19 @@ mod tests {
             ["state.params['a']", "state.params", "state"]
         );
         assert_eq!(containers_of("x").count(), 0);
+    }
+
+    #[test]
+    fn numbered_modules_are_no_samples() {
+        assert_eq!(numbered_module("target['layers'][3]['up']"), Some("target['layers'][3]"));
+        assert_eq!(numbered_module("target[0]['up']"), None, "the first step may number batches");
+        assert_eq!(numbered_module("batch['images'][0]"), None);
+        let layer = |i: usize| [(format!("target.layers[{i}].up"), 512), (format!("target.layers[{i}].down"), 2048)];
+        let modules: Vec<(String, i64)> = (0..2).flat_map(layer).collect();
+        let borrowed = |arrays: &[(String, i64)]| are_of_modules(arrays.iter().map(|row| (row.0.as_str(), row.1)));
+        assert!(borrowed(&modules));
+        let samples: Vec<(String, i64)> = modules.iter().map(|row| (row.0.clone(), 32)).collect();
+        assert!(!borrowed(&samples), "samples have their batch in common");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::{Value, body, computed, node_at, opcode, operand, root};
 use crate::analysis::names::lookup;
 use crate::analysis::names::pass::{Pass, pass_of};
-use crate::model::{ComputationId, FastMap, InstructionId, Opcode, Program};
+use crate::model::{ComputationId, FastMap, InstructionId, Opcode, Program, ShapeNode};
 
 /// Role of an element of a loop's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -136,12 +136,12 @@ impl Loops {
         self.parts.get(row)
     }
 
-    /// Bytes of the floats that a loop passes from step to step, changed, whole.
+    /// Bytes of the floats that a loop passes from step to step, changed, whole, but for weights.
     #[must_use]
-    pub fn carry(&self, program: &Program, at: InstructionId) -> u64 {
+    pub fn carry(&self, program: &Program, at: InstructionId, is_weight: impl Fn(&ShapeNode) -> bool) -> u64 {
         let own = self.parts.iter().filter(|part| part.at == at && part.role == Role::Carry && part.layers == 0);
         own.filter_map(|part| node_at(program, at, &part.index))
-            .filter(|node| !node.dimensions.is_empty() && !node.element_type.is_index())
+            .filter(|node| !node.dimensions.is_empty() && !node.element_type.is_index() && !is_weight(node))
             .filter_map(|node| node.padded_size())
             .fold(0u64, |sum, bytes| sum.saturating_add(bytes.0))
     }

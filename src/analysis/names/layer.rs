@@ -43,8 +43,7 @@ fn block_of(part: &str) -> Option<(&str, u64, &str)> {
     is_whole_word.then(|| (&part[..begin], number, &part[..end]))
 }
 
-/// The numbered scopes of an op name, outermost first. Excludes einsum formulas and modules that a library numbers by
-/// kind within a layer (`Dense_0`).
+/// The numbered scopes of an op name, outermost first, but for einsum formulas.
 fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
     let Some((_, scopes)) = parts.split_last() else { return Vec::new() };
     scopes
@@ -55,17 +54,38 @@ fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
                 return Some(Numbered { place, stem, number, name });
             }
             let (stem, number) = scope::numbered(part)?;
-            let is_kind = stem.starts_with(|c: char| c.is_ascii_uppercase());
             let is_product = part.contains("->") || part.contains(',') || part.contains('(');
             let number = number.parse().ok()?;
-            (!is_kind && !is_product && !stem.starts_with("branch_")).then_some(Numbered {
-                place,
-                stem,
-                number,
-                name: part,
-            })
+            (!is_product && !stem.starts_with("branch_")).then_some(Numbered { place, stem, number, name: part })
         })
         .collect()
+}
+
+/// Whether a library numbers the modules of a stem by kind (`Dense_0`, `ResBlock_3`) where the program gives no names.
+fn is_kind(stem: &str) -> bool {
+    stem.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// Scopes that are no modules.
+const CONTROL: [&str; 7] = ["checkpoint", "rematted_computation", "remat", "while", "body", "cond", "closed_call"];
+
+/// Fewest kinds of module in one that is numbered by kind and yet a block: an attention block has a norm and attention.
+const LEAST_KINDS: usize = 2;
+
+/// Stems of modules numbered by kind that are blocks, as they contain modules of several kinds themselves.
+fn blocks_by_kind(names: &[&str]) -> BTreeSet<String> {
+    let mut inside: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for name in names {
+        let parts = scope::path(name);
+        for found in numbered(&parts).iter().filter(|found| is_kind(found.stem)) {
+            let child = parts.get(found.place + 1).filter(|_| found.place + 2 < parts.len());
+            if let Some(child) = child.filter(|child| !scope::is_einsum(child) && !CONTROL.contains(child)) {
+                inside.entry(found.stem.to_owned()).or_default().insert(scope::fold(child));
+            }
+        }
+    }
+    inside.retain(|_, children| children.len() >= LEAST_KINDS);
+    inside.into_keys().collect()
 }
 
 /// Statistics of the numbered scopes with one stem inside one outer scope.
@@ -81,6 +101,11 @@ struct Inside {
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
     stems: BTreeSet<String>,
+    /// Names without a number of the first of several modules, as Haiku gives them, with the stem of the others: `mlp`
+    /// and `mlp_` of `mlp_1`.
+    firsts: BTreeMap<String, String>,
+    /// Stems of modules numbered by kind that are blocks.
+    blocks: BTreeSet<String>,
     /// Stems of an outer scope and of the scope inside it that is the layer.
     nested: BTreeSet<(String, String)>,
     /// Stems of layers that several modules have, such as two encoders.
@@ -112,12 +137,16 @@ const LEAST_MODULES: usize = 3;
 impl Layers {
     /// Finds the layers from a program's op names.
     pub fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        let names: Vec<&str> = names.collect();
+        let mut layers = Self { blocks: blocks_by_kind(&names), ..Self::default() };
         let mut outer: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+        let mut plain: BTreeSet<&str> = BTreeSet::new();
         let mut modules: BTreeMap<String, BTreeMap<String, Inside>> = BTreeMap::new();
         let mut inner: BTreeMap<(String, u64, String), Inside> = BTreeMap::new();
         for name in names {
             let parts = scope::path(name);
-            let found = numbered(&parts);
+            let found = layers.numbered(&parts);
+            plain.extend(parts.split_last().map_or(&[][..], |row| row.1).iter().filter(|part| !part.contains('(')));
             for layer in &found {
                 outer.entry(layer.stem.to_owned()).or_default().insert(layer.number);
             }
@@ -140,16 +169,45 @@ impl Layers {
                 }
             }
         }
-        let stems: BTreeSet<String> = outer.into_iter().filter(|row| row.1.len() > 1).map(|row| row.0).collect();
-        let nested = inner
+        let bare = |(stem, numbers): &(&String, &BTreeSet<u64>)| {
+            let bare = stem.strip_suffix('_').filter(|bare| plain.contains(bare))?;
+            (numbers.first() == Some(&1)).then(|| (bare.to_owned(), (*stem).clone()))
+        };
+        layers.firsts = outer.iter().filter_map(|row| bare(&row)).collect();
+        let is_first = |stem: &String| layers.firsts.values().any(|other| other == stem);
+        let several = outer.iter().filter(|(stem, numbers)| numbers.len() > 1 || is_first(stem));
+        layers.stems = several.map(|row| row.0.clone()).collect();
+        layers.nested = inner
             .into_iter()
             .filter(|((first, ..), inside)| {
-                stems.contains(first) && inside.numbers.len() > 1 && inside.children.len() >= LEAST_MODULES
+                layers.stems.contains(first) && inside.numbers.len() > 1 && inside.children.len() >= LEAST_MODULES
             })
             .map(|((first, _, second), _)| (first, second))
             .collect();
-        let shared = modules.into_iter().filter(|row| are_twins(&row.1)).map(|row| row.0).collect();
-        Self { stems, nested, shared }
+        layers.shared = modules.into_iter().filter(|row| are_twins(&row.1)).map(|row| row.0).collect();
+        layers
+    }
+
+    /// The numbered scopes of an op name, outermost first, but for modules within a layer that a library numbers by kind
+    /// (`Dense_0`).
+    fn numbered<'a>(&self, parts: &[&'a str]) -> Vec<Numbered<'a>> {
+        let mut found = numbered(parts);
+        found.retain(|layer| !is_kind(layer.stem) || self.blocks.contains(layer.stem));
+        found
+    }
+
+    /// As [`Self::numbered`], with the first of several modules where it has no number.
+    fn with_firsts<'a>(&'a self, parts: &[&'a str]) -> Vec<Numbered<'a>> {
+        let mut found = self.numbered(parts);
+        if let Some((_, scopes)) = parts.split_last().filter(|_| !self.firsts.is_empty()) {
+            for (place, name) in scopes.iter().enumerate() {
+                if let Some(stem) = self.firsts.get(*name) {
+                    found.push(Numbered { place, stem, number: 0, name });
+                }
+            }
+            found.sort_by_key(|layer| layer.place);
+        }
+        found
     }
 
     /// Whether the names show no repeated layers.
@@ -162,10 +220,12 @@ impl Layers {
     #[must_use]
     pub fn of(&self, op_name: &str) -> Option<Layer> {
         let parts = scope::path(op_name);
-        let found = numbered(&parts);
+        let found = self.with_firsts(&parts);
         let at = found.iter().position(|layer| self.stems.contains(layer.stem))?;
         let first = &found[at];
-        let (mut name, mut pattern) = (first.name.to_owned(), format!("{}*", first.stem));
+        let has_first = self.firsts.values().any(|stem| stem == first.stem);
+        let stem = if has_first { first.stem.trim_end_matches('_') } else { first.stem };
+        let (mut name, mut pattern) = (first.name.to_owned(), format!("{stem}*"));
         if self.shared.contains(first.stem) {
             name = format!("{}/{name}", module(&parts, first.place));
             pattern = format!("*/{pattern}");
@@ -223,6 +283,31 @@ mod tests {
         ] {
             assert_eq!(block_of(part).map(|found| (found.0, found.2)), expected, "{part}");
         }
+    }
+
+    #[test]
+    fn a_module_numbered_by_kind_is_a_block_if_it_contains_modules() {
+        let mut names = Vec::new();
+        for block in 0..3 {
+            for module in ["Conv_0", "GroupNorm_1"] {
+                names.push(format!("jit(s)/jvp(UNet)/ResBlock_{block}/{module}/mul"));
+            }
+            names.push(format!("jit(s)/jvp(UNet)/Conv_{block}/conv_general_dilated"));
+        }
+        let layers = Layers::new(names.iter().map(String::as_str));
+        let of = |name| layers.of(name).map(|layer| (layer.name, layer.pattern));
+        assert_eq!(of(&names[4]), Some(("ResBlock_1".to_owned(), "ResBlock_*".to_owned())));
+        assert_eq!(of("jit(s)/transpose(jvp(UNet))/Conv_1/conv_general_dilated"), None);
+    }
+
+    #[test]
+    fn the_first_of_several_modules_may_have_no_number() {
+        let names: Vec<String> = ["mlp", "mlp_1", "mlp_2"].map(|mlp| format!("jit(s)/jvp({mlp})/dot_general")).into();
+        let layers = Layers::new(names.iter().map(String::as_str));
+        let of = |name| layers.of(name).map(|layer| (layer.name, layer.pattern));
+        assert_eq!(of(&names[0]), Some(("mlp".to_owned(), "mlp*".to_owned())));
+        assert_eq!(of(&names[2]), Some(("mlp_2".to_owned(), "mlp*".to_owned())));
+        assert_eq!(of("jit(s)/jvp(embed)/gather"), None);
     }
 
     #[test]

@@ -156,14 +156,21 @@ pub fn data_arguments(
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
         let known =
             Known { families, steps: &found_steps, of_graphs: &of_graphs, fields: &fields, loops: &labels.steps };
-        return batch_by_shape::find(program, classes, bases, &known, is_returned);
+        let mut data = batch_by_shape::find(program, classes, bases, &known, is_returned);
+        if let Some(batch) = data.first().map(DataArgument::batch) {
+            let of_batch = |base: &Base, node: &ShapeNode| {
+                classes.of(base.buffer) == Class::Cache && node.dimensions.first() == Some(&batch)
+            };
+            data.extend(candidates(&|base, node, _, _| of_batch(base, node), true));
+        }
+        return data;
     };
     if data.iter().all(|d| d.by_name) && is_of_pairs(program, (bases, families), batch) {
         return Vec::new();
     }
     data.retain(|d| d.batch() == batch);
-    let state = candidates(&|_, node, path, _| holds_state(path) && node.dimensions[0] == batch, true);
-    data.extend(state);
+    let is_state = |base: &Base, path: &str| holds_state(path) || classes.of(base.buffer) == Class::Cache;
+    data.extend(candidates(&|base, node, path, _| is_state(base, path) && node.dimensions[0] == batch, true));
     data
 }
 

@@ -7,6 +7,7 @@ use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
 use super::followers::{Followers, Temporaries};
 use super::named_arguments::NamedArguments;
+use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::resize;
 use super::saved_for_backward::SavedForBackward;
@@ -139,6 +140,10 @@ pub struct Memory {
     pub(super) has_backward: OnceLock<bool>,
     /// Batch below which convolutions are folded, once somebody asked.
     pub(super) folded: OnceLock<Option<i64>>,
+    /// Part of the batch that the step runs on, once somebody asked.
+    pub(super) part_of_batch: OnceLock<Option<i64>>,
+    /// What is kept for gradients of weights alone, once somebody asked.
+    pub(super) postponed: OnceLock<Vec<Postponed>>,
     /// Results by their place in the program's result: rows of [`Self::base`].
     pub(super) results: Vec<u32>,
     /// Number of the array that the program returns, by row of [`Self::base`]; `NO_ROW` where it is not known.
@@ -273,6 +278,8 @@ impl Memory {
             weights: OnceLock::new(),
             global_batch: OnceLock::new(),
             folded: OnceLock::new(),
+            part_of_batch: OnceLock::new(),
+            postponed: OnceLock::new(),
             has_backward: OnceLock::new(),
             base,
             families,

@@ -123,9 +123,16 @@ impl State<'_> {
         for segment in meant() {
             // What a layer recomputes is not kept for what the compiler postpones now, such as gradients of weights.
             let over = parts.backward.get(parts.backward.partition_point(|&at| at <= segment.backward)).copied();
-            let times = (segment.backward, over.unwrap_or(u32::MAX));
+            let times = (segment.needed, segment.backward, over.unwrap_or(u32::MAX));
             for &row in &segment.forward {
                 cut += usize::from(self.compute_again(turn, &parts, row, times));
+            }
+            // What the compiler recomputes early by itself is recomputed with the rest of its layer.
+            for &row in &segment.recomputed {
+                let (first, last) = self.spans[row as usize];
+                if first < segment.backward {
+                    self.spans.to_mut()[row as usize].0 = segment.backward.min(last);
+                }
             }
         }
         // The inputs of a segment (what it reads from others) stay live until it is recomputed.
@@ -135,6 +142,7 @@ impl State<'_> {
                 self.spans.to_mut()[row as usize].1 = backward;
             }
         }
+        self.make_gradients_at_once(&parts.list, &is_meant);
         self.may_differ |= self.finish_promptly(&parts.backward);
         if is_checkpointed {
             self.warn(format!("layers of {pattern} are checkpointed already"));
@@ -148,6 +156,35 @@ impl State<'_> {
             self.find_nothing(&format!("no layer is called {pattern}"), all);
         } else if cut == 0 {
             self.decline(format!("no layer called {pattern} keeps anything from the forward for the backward pass"));
+        }
+    }
+
+    /// Where layers are checkpointed, the compiler makes the gradients of their weights before the next layer's backward
+    /// pass, which it may postpone now: so it was in each of 8 real programs that fit before. One that does not fit is
+    /// printed as it was before the compiler ordered it.
+    fn make_gradients_at_once(&mut self, segments: &[Segment], is_meant: &[bool]) {
+        let memory = self.memory;
+        if memory.capacity.is_some_and(|capacity| memory.allocated > capacity) {
+            return;
+        }
+        let mut starts: Vec<(u32, bool)> =
+            segments.iter().zip(is_meant).map(|(segment, &is_meant)| (segment.backward, is_meant)).collect();
+        starts.sort_unstable();
+        for postponed in memory.postponed(self.program) {
+            let row = postponed.family as usize;
+            let (first, last) = self.spans[row];
+            let next = starts.partition_point(|start| start.0 <= first);
+            let is_cut = next.checked_sub(1).is_some_and(|own| starts[own].1);
+            let Some(&(over, _)) = starts.get(next).filter(|start| is_cut && start.0 < last) else { continue };
+            if postponed.until > over {
+                continue;
+            }
+            let spans = self.spans.to_mut();
+            spans[row].1 = over.saturating_sub(1).max(first);
+            for &made in &postponed.gradients {
+                let begin = &mut spans[made as usize].0;
+                *begin = over.min(*begin);
+            }
         }
     }
 
@@ -173,15 +210,18 @@ impl State<'_> {
     }
 
     /// Splits the live range of a segment's family in two: in the forward pass, and from when the backward pass
-    /// recomputes it, at the first of two times, to when the next segment does.
-    fn compute_again(&mut self, turn: &Turn, parts: &Segments, row: u32, (backward, over): (u32, u32)) -> bool {
+    /// recomputes it, at the second of three times, to when the next segment does. From the first the compiler may read it
+    /// to recompute others, which it then does with the rest of the layer.
+    fn compute_again(&mut self, turn: &Turn, parts: &Segments, row: u32, times: (u32, u32, u32)) -> bool {
+        let (needed, backward, over) = times;
         let (first, last) = self.spans[row as usize];
         let end = parts.last_reads[row as usize];
-        if end == NO_ROW || first >= turn.at || last <= backward {
+        if end == NO_ROW || first >= turn.at || last <= needed {
             return false;
         }
         self.spans.to_mut()[row as usize].1 = end.max(first);
-        self.again.push((row, backward, last.min(over)));
+        let until = if last > backward { last.min(over) } else { backward + (last - needed) };
+        self.again.push((row, backward, until));
         true
     }
 
@@ -191,22 +231,30 @@ impl State<'_> {
     fn remat_scans(&mut self) {
         let memory = self.memory;
         let stacks = &memory.kept.stacks;
-        let of_layers: Vec<Stack> = stacks.iter().filter(|stack| !stack.is_in_layer).copied().collect();
-        let first = |&family: &u32| 2 * memory.families.list[family as usize].first;
-        self.remat_scan(&of_layers, memory.kept.gradients.iter().map(first).min());
-        let mut in_layers: BTreeMap<u32, Vec<Stack>> = BTreeMap::new();
-        for stack in stacks.iter().filter(|stack| stack.is_in_layer) {
-            in_layers.entry(stack.of_loop.0).or_default().push(*stack);
+        // Encoder and decoder each have a loop, and what one recomputes is gone when the other does.
+        let mut of_loops: BTreeMap<u32, Vec<Stack>> = BTreeMap::new();
+        for stack in stacks {
+            of_loops.entry(stack.of_loop.0).or_default().push(*stack);
         }
-        for stacks in in_layers.values() {
+        let first = |&family: &u32| 2 * memory.families.list[family as usize].first;
+        let of_gradients = memory.kept.gradients.iter().map(first).min();
+        let size = |stack: &Stack| memory.families.list[stack.family as usize].size;
+        let saved = |stacks: &Vec<Stack>| {
+            stacks.iter().filter(|stack| !stack.is_input).fold(0u64, |sum, stack| sum.saturating_add(size(stack)))
+        };
+        let most_saved = of_loops.values().map(saved).max().unwrap_or(0);
+        for stacks in of_loops.values() {
             let needed = |stack: &Stack| memory.kept.turn.as_ref()?.needed_at(stack.family);
-            self.remat_scan(stacks, stacks.iter().filter_map(needed).min());
+            let needed = stacks.iter().filter_map(needed).min();
+            let is_in_layer = stacks.iter().any(|stack| stack.is_in_layer);
+            let is_single = of_loops.len() == 1 && !is_in_layer;
+            self.remat_scan(stacks, if is_single { of_gradients } else { needed }, most_saved);
         }
     }
 
-    /// As [`Self::remat_scans`], for one scan, or for all over layers; `backward` is the time at which the backward pass
-    /// begins to need what it saves.
-    fn remat_scan(&mut self, stacks: &[Stack], backward: Option<u32>) {
+    /// As [`Self::remat_scans`], for one scan; `backward` is the time at which the backward pass
+    /// begins to need what it saves, `most_saved` the bytes that the loop saves which saves most.
+    fn remat_scan(&mut self, stacks: &[Stack], backward: Option<u32>, most_saved: u64) {
         let memory = self.memory;
         let mut again = 0u64;
         let mut saved = 0u64;
@@ -219,7 +267,6 @@ impl State<'_> {
             let row = stack.family as usize;
             let family = memory.families.list[row];
             let (first, last) = self.spans[row];
-            self.dropped[row] = true;
             saved = saved.saturating_add(family.size);
             let slice = family.size / u64::try_from(stack.layers).unwrap_or(1).max(1);
             let dimensions =
@@ -251,7 +298,15 @@ impl State<'_> {
             // Taken to be as large as the smallest stack kept now.
             _ => stacks.iter().map(size).min().unwrap_or(0),
         };
-        let (inputs, again) = if inputs.saturating_add(again) < saved / 2 {
+        let is_worth = inputs.saturating_add(again) < saved / 2;
+        if !is_worth && saved < most_saved {
+            // A loop that saves little more than its inputs is left as it is where others save more.
+            return;
+        }
+        for stack in stacks.iter().filter(|stack| !stack.is_input) {
+            self.dropped[stack.family as usize] = true;
+        }
+        let (inputs, again) = if is_worth {
             self.fused = self.fused.max(fused);
             (inputs, again)
         } else {

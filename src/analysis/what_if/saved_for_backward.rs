@@ -89,11 +89,13 @@ impl SavedForBackward {
         (names, points): (&[String], &[u32]),
     ) -> Self {
         let passes: Vec<Pass> = names.iter().map(|name| pass_of(name)).collect();
-        let turn = Turn::new(program, analysis, families, points, (&passes, names));
-        let mut kept = Self { turn, passes, ..Self::default() };
-        kept.find_stacks(program, analysis, families);
-        kept.tell_loops_in_layers();
         let weights = Weights::new(program, analysis, bases);
+        let is_activation =
+            |node: &ShapeNode| node.element_type.is_float() && !weights.outlines.contains(&outline(&node.dimensions));
+        let turn = Turn::new(program, analysis, (families, points), (&passes, names), is_activation);
+        let mut kept = Self { turn, passes, ..Self::default() };
+        kept.find_stacks(program, analysis, families, &weights);
+        kept.tell_loops_in_layers();
         let has_tokens = data.iter().any(|d| {
             d.dimensions.len() >= 2
                 && bases
@@ -149,7 +151,8 @@ impl SavedForBackward {
         kept
     }
 
-    fn find_stacks(&mut self, program: &Program, analysis: &ProgramAnalysis, families: &Families) {
+    fn find_stacks(&mut self, program: &Program, analysis: &ProgramAnalysis, families: &Families, weights: &Weights) {
+        let is_weight = |node: &ShapeNode| weights.outlines.contains(&outline(&node.dimensions));
         let labels = analysis.labels(program);
         if !labels.loops.has_stacks() {
             return;
@@ -163,7 +166,7 @@ impl SavedForBackward {
                     layers: part.layers,
                     steps: labels.steps.of(part.at),
                     is_input: labels.is_input(program, part),
-                    carry: labels.loops.carry(program, part.at),
+                    carry: labels.loops.carry(program, part.at, is_weight),
                     is_in_layer: false,
                 }),
                 LoopRole::Gradients => self.gradients.push(row as u32),

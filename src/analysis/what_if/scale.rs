@@ -114,25 +114,8 @@ impl State<'_> {
         }
     }
 
-    /// Micro-batches: arguments stay, temporaries hold one part of the batch, and the gradients of all weights are kept
-    /// from the first part to the last.
-    pub(super) fn micro(&mut self, parts: i64) {
-        let Some(batch) = self.batch_to_change() else { return };
-        let memory = self.memory;
-        if batch % parts != 0 {
-            self.warn(format!("a batch of {batch} per device cannot be divided by {parts}"));
-            return;
-        }
-        let is_temporary = |owner: Owner| matches!(owner, Owner::Family(_));
-        self.scale_items(batch, batch / parts, &is_temporary);
-        let accumulators: u64 = memory.trained.iter().fold(0, |sum, &row| sum.saturating_add(memory.base[row].size));
-        if let Some(family) = memory.families.list.len().checked_sub(1).filter(|_| accumulators > 0) {
-            self.added.push((accumulators, 0, 2 * memory.families.events, family as u32));
-        }
-    }
-
     /// The present batch per device; warns if no argument holds one.
-    fn batch_to_change(&mut self) -> Option<i64> {
+    pub(super) fn batch_to_change(&mut self) -> Option<i64> {
         self.kinds.batch = true;
         let batch = self.memory.data.first().map(batch::DataArgument::batch);
         if batch.is_none() {
@@ -143,13 +126,27 @@ impl State<'_> {
 
     /// Scales the batch dimension of everything that holds it.
     pub(super) fn scale_batch(&mut self, batch: i64, scaled: i64) {
-        self.scale_items(batch, scaled, &|_| true);
+        let Some(part) = self.memory.part_of_batch(self.program) else {
+            self.scale_items((batch, batch), scaled, &|_| true);
+            return;
+        };
+        // Arguments hold the batch, temporaries a part of it.
+        self.scale_items((batch, batch), scaled, &|owner| matches!(owner, Owner::Base(_)));
+        let of_part = i128::from(part) * i128::from(scaled) / i128::from(batch.max(1));
+        let of_part = i64::try_from(of_part).unwrap_or(i64::MAX).max(1);
+        self.scale_items((batch, part), of_part, &|owner| matches!(owner, Owner::Family(_)));
     }
 
-    /// Scales the batch dimension of items whose owner passes a test.
-    fn scale_items(&mut self, batch: i64, scaled: i64, accept: &dyn Fn(Owner) -> bool) {
+    /// Scales the batch dimension of items whose owner passes a test; `held` is the part of the batch that they hold.
+    pub(super) fn scale_items(&mut self, (whole, held): (i64, i64), scaled: i64, accept: &dyn Fn(Owner) -> bool) {
         let memory = self.memory;
-        let local = batch::products(&memory.data, 1);
+        let mut local = batch::products(&memory.data, 1);
+        if whole != held {
+            for size in &mut local {
+                *size = *size / whole.max(1) * held;
+            }
+        }
+        let batch = held;
         let weights = memory.weights(self.program);
         let sizes: FastSet<i64> = weights.iter().flatten().copied().collect();
         let whole = memory.global_batch(self.program);

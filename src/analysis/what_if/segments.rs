@@ -24,8 +24,12 @@ pub const EVERY: &str = "*";
 pub struct Segment {
     /// Families of its forward pass.
     pub forward: Vec<u32>,
+    /// Families of its forward pass that the compiler recomputes after the turn.
+    pub recomputed: Vec<u32>,
     /// First time of its backward pass.
     pub backward: u32,
+    /// Time from which its values are read after the turn, at most that of its backward pass.
+    pub needed: u32,
     /// Whether it is checkpointed already.
     pub is_checkpointed: bool,
 }
@@ -128,6 +132,7 @@ impl Segments {
                     segments[row as usize].forward.push(i as u32);
                     of_family[i] = Some(row);
                 }
+                Some(Pass::Forward) if time >= turn.at => segments[row as usize].recomputed.push(i as u32),
                 Some(Pass::Backward | Pass::Recomputed) if time >= turn.at => {
                     let first = &mut backward[row as usize];
                     *first = Some(first.map_or(time, |at| at.min(time)));
@@ -136,13 +141,13 @@ impl Segments {
             }
         }
         for (segment, backward) in segments.iter_mut().zip(backward) {
-            // Where the compiler recomputes, what first reads a layer's values in the backward pass has names of the forward
-            // pass.
             let is_own = |&&row: &&u32| !turn.is_read_elsewhere(row);
             let own: Vec<u32> = segment.forward.iter().filter(is_own).copied().collect();
             let needed = turn.needed_from(families, &own);
-            let from = backward.into_iter().chain(needed).min();
-            segment.backward = from.unwrap_or(turn.at).max(turn.at);
+            segment.backward = backward.or(needed).unwrap_or(turn.at).max(turn.at);
+            // Where the compiler recomputes, what first reads a layer's values in the backward pass has names of the forward
+            // pass.
+            segment.needed = needed.unwrap_or(segment.backward).max(turn.at).min(segment.backward);
         }
         let mut of_reader: HashMap<(Option<u32>, u32), Option<u32>, RandomState> = HashMap::default();
         let of_read = turn.reads().iter().map(|read| {

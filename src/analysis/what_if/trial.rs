@@ -2,7 +2,7 @@
 
 use super::edit::Edit;
 use super::memory::Memory;
-use super::prediction::{Depth, NEAR, Prediction, ROOM, TryVerdict, WIDEST};
+use super::prediction::{Depth, NEAR, Prediction, ROOM, TryVerdict, WIDEST, band_of};
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, FALLBACK_SHARE, Moves, Packer, Placement};
@@ -106,6 +106,13 @@ impl<'a> Trial<'a> {
         let has_reach = is_short && memory.capacity.is_some_and(|capacity| memory.allocated <= capacity);
         let floor = if has_reach { memory.floor(program, edits).unwrap_or(least) } else { least };
         let mut range = memory.allocated_range(state.kinds, expected, brought_back, floor);
+        if is_changed && packer == Packer::Online {
+            // The packer in program order may find less room between edited live ranges than the compiler will, or not.
+            let high = Bytes((allocated_online as f64 * (1.0 + band_of(state.kinds))) as u64);
+            if high > range.1 {
+                range = (range.0.max(Bytes((high.0 as f64 / WIDEST) as u64)).min(Bytes(expected)), high);
+            }
+        }
         if state.kinds.donation && state.program.devices() > 1 {
             // What devices add up may then be there twice: before it is added up and after.
             range.1 = range.1.max(Bytes(expected.saturating_add(state.largest_housed)));
@@ -127,8 +134,9 @@ impl<'a> Trial<'a> {
         } else if let Some(best_case) = best_case {
             // Both ends are known, so the error of one of them does not come on top.
             range.0 = range.0.min(Bytes(best_case));
+            let most = if packer == Packer::Online { allocated_online } else { expected };
             if expected > best_case && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
-                range.1 = range.1.min(Bytes(expected));
+                range.1 = range.1.min(Bytes(most));
             }
             if state.kinds.sharding && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
                 state.is_bound = true;

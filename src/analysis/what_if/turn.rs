@@ -9,7 +9,7 @@ use crate::analysis::names::layer::{Layer, Layers};
 use crate::analysis::names::lookup::op_name;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::{Families, Family};
-use crate::model::{BufferId, FastMap, InstructionId, Program};
+use crate::model::{BufferId, FastMap, InstructionId, Program, ShapeNode};
 
 /// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
 /// made long before.
@@ -46,20 +46,24 @@ pub struct Turn {
     reads: Vec<Read>,
     /// Time of the first read after the turn, by family.
     needed_at: Vec<Option<u32>>,
+    /// Reads after the turn: family, time and the instruction that reads; ascending.
+    late_reads: Vec<(u32, u32, u32)>,
     /// Whether layers are known by what operations read, as op names show none.
     is_by_use: bool,
 }
 
 impl Turn {
-    /// Finds the turn from the reads of a program; `None` if there is no sign of a backward pass or of its time.
+    /// Finds the turn from the reads of a program; `None` if there is no sign of a backward pass or of its time. A test
+    /// tells the arrays that may be activations.
     pub fn new(
         program: &Program,
         analysis: &ProgramAnalysis,
-        families: &Families,
-        points: &[u32],
+        (families, points): (&Families, &[u32]),
         (passes, names): (&[Pass], &[String]),
+        is_activation: impl Fn(&ShapeNode) -> bool,
     ) -> Option<Self> {
-        let at = turn(families, passes)?;
+        let is_activation = |family: &Family| program.buffer_node(family.root).is_some_and(&is_activation);
+        let at = turn(families, passes, is_activation).or_else(|| turn(families, passes, |_| true))?;
         let live = analysis.live.as_ref()?;
         if points.is_empty() {
             return None;
@@ -111,11 +115,13 @@ impl Turn {
         }
         turn.is_by_use = known.is_empty();
         turn.needed_at = vec![None; families.list.len()];
-        for &(buffer, point, _) in &reads[forward.len()..] {
+        for &(buffer, point, reader) in &reads[forward.len()..] {
             if let Some(family) = families.of(BufferId(buffer)) {
                 turn.needed_at[family].get_or_insert_with(|| time_of(point));
+                turn.late_reads.push((family as u32, time_of(point), reader));
             }
         }
+        turn.late_reads.sort_unstable();
         turn.reads.sort_unstable();
         turn.reads.dedup();
         Some(turn)
@@ -195,6 +201,12 @@ impl Turn {
         start..start + count
     }
 
+    /// Reads of a family after the turn, by time: time and the instruction that reads.
+    pub fn late_reads_of(&self, family: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let start = self.late_reads.partition_point(|read| read.0 < family);
+        self.late_reads[start..].iter().take_while(move |read| read.0 == family).map(|read| (read.1, read.2))
+    }
+
     /// Every read before the turn.
     #[must_use]
     pub fn reads(&self) -> &[Read] {
@@ -202,13 +214,14 @@ impl Turn {
     }
 }
 
-/// The time from which the backward pass runs.
-fn turn(families: &Families, passes: &[Pass]) -> Option<u32> {
+/// The time from which the backward pass runs, by what may be an activation: indices of a gather are sorted for its
+/// gradient, and weights transposed, as soon as they are known.
+fn turn(families: &Families, passes: &[Pass], is_activation: impl Fn(&Family) -> bool) -> Option<u32> {
     let backward = || families.list.iter().zip(passes).filter(|row| *row.1 == Pass::Backward).map(|row| row.0);
     let whole: u128 = backward().map(|family| u128::from(family.size)).sum();
     let enough = (whole as f64 * RUNS) as u128;
     let mut sum = 0u128;
-    backward().find_map(|family| {
+    backward().filter(|family| is_activation(family)).find_map(|family| {
         sum += u128::from(family.size);
         (sum > enough).then_some(2 * family.first)
     })
@@ -317,7 +330,12 @@ mod tests {
             ..Families::default()
         };
         let passes = [Pass::Backward, Pass::Forward, Pass::Backward];
-        assert_eq!(turn(&families, &passes), Some(100));
-        assert_eq!(turn(&families, &[Pass::Forward; 3]), None);
+        assert_eq!(turn(&families, &passes, |_| true), Some(100));
+        assert_eq!(turn(&families, &[Pass::Forward; 3], |_| true), None);
+        assert_eq!(
+            turn(&families, &[Pass::Backward; 3], |family| family.size < 5000),
+            Some(100),
+            "indices and weights do not count"
+        );
     }
 }

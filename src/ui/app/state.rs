@@ -187,8 +187,9 @@ impl App {
         self.panel.is_none() && is_overview && self.ctx.content_rect().width() < OVERVIEW_WITH_PANEL
     }
 
+    /// Whether something was selected in this view: what is brought from another is not laid over this one.
     fn has_selection(&self) -> bool {
-        self.files.current().is_some_and(|open| open.shared.selected.is_some() || !open.shared.tiles.is_empty())
+        self.files.current().is_some_and(|open| open.shared.selects_here())
     }
 
     /// Shows a short message in the status bar.

@@ -7,10 +7,13 @@ use super::span::Span;
 /// Headroom above the highest value, as a factor.
 const AIR: f64 = 1.08;
 
+/// A limit more than so many times above the values would make them a line at the bottom: it is a flag at the edge.
+const FAR: u64 = 4;
+
 /// What byte axes are fitted to; kept until the program exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Fit {
-    /// All values, and the limit.
+    /// All values, and the limit unless it is far above them.
     #[default]
     All,
     /// The visible values.
@@ -33,7 +36,7 @@ impl Fit {
     #[must_use]
     pub fn bytes(self, all: u64, visible: impl FnOnce() -> u64, limit: Option<u64>) -> Span {
         let highest = match self {
-            Self::All => all.max(limit.unwrap_or(0)),
+            Self::All => all.max(limit.filter(|&limit| limit <= all.saturating_mul(FAR)).unwrap_or(0)),
             Self::Visible => visible(),
         };
         Span::new(0.0, highest.max(1) as f64 * AIR)

@@ -192,11 +192,14 @@ pub(super) fn limit_words(
         return None;
     }
     let is_above = limit as f64 > window.y.hi;
-    let edge = if is_above { window.y.hi } else { window.y.lo };
-    let (far, side) = (Bytes((limit as f64 - edge).abs() as u64), if is_above { "above" } else { "below" });
+    let side = if is_above { "above" } else { "below" };
     // What is in sight is over the limit only if that lies below it.
     let color = if is_above { theme.text2 } else { theme.danger };
-    let galley = painter.layout_no_wrap(format!("capacity {number}, {} {side}", units.short(far)), bold, color);
+    let laid = |words: String| painter.layout_no_wrap(words, bold.clone(), color);
+    let mut galley = laid(format!("capacity {number}, {side}"));
+    if galley.size().x + 26.0 > rect.width() {
+        galley = laid(number);
+    }
     let size = galley.size() + Vec2::new(26.0, 4.0);
     let top = if is_above { rect.top() } else { rect.bottom() - size.y };
     let left = rect.right() - size.x;

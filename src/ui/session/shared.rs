@@ -24,6 +24,8 @@ pub struct SharedState {
     pub hovered: Option<BufferId>,
     /// Chosen tiles of an IPU, in the order they were chosen.
     pub tiles: Vec<u32>,
+    /// The selected buffer and the number of chosen tiles with which the view was entered.
+    brought: (Option<BufferId>, usize),
     /// Tile under the pointer.
     pub tile_hovered: Option<u32>,
     /// Chosen step; `None` for the peak.
@@ -91,6 +93,7 @@ impl Shared {
             selected: None,
             hovered: None,
             tiles: Vec::new(),
+            brought: (None, 0),
             tile_hovered: None,
             step: None,
             compared: Vec::new(),
@@ -146,7 +149,7 @@ impl Shared {
 
     /// Shows a view.
     pub fn show_view(&mut self, view: &'static str) {
-        self.move_by(|state| state.view = view);
+        self.move_by(|state| state.enter(view));
     }
 
     /// Chooses another program or memory space; the selection of the old one is dropped.
@@ -158,6 +161,7 @@ impl Shared {
     pub fn select(&mut self, buffer: impl Into<Option<BufferId>>) {
         let buffer = buffer.into();
         self.move_by(|state| state.selected = buffer);
+        self.state.brought = (None, 0);
     }
 
     /// Chooses a step; `None` for the peak.
@@ -391,10 +395,22 @@ impl SharedState {
         (self.program, self.color) = (program, color);
     }
 
+    fn enter(&mut self, view: &'static str) {
+        self.view = view;
+        self.brought = (self.selected, self.tiles.len());
+    }
+
+    /// Whether something was selected since the view was entered.
+    #[must_use]
+    pub fn selects_here(&self) -> bool {
+        let now = (self.selected, self.tiles.len());
+        now != (None, 0) && now != self.brought
+    }
+
     fn go(&mut self, location: &Location) {
         self.choose(location.program, location.color);
-        self.view = location.view;
         self.selected = location.selected;
+        self.enter(location.view);
         self.step = location.step;
         self.tree.clone_from(&location.tree);
     }

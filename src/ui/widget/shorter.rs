@@ -171,6 +171,12 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
     let mut order: Vec<usize> = (0..last).filter(|&at| !is_numbered(parts[at])).collect();
     let plain = order.len();
     order.extend((0..last).filter(|&at| is_numbered(parts[at])));
+    // Without a number, the scope tells most: it loses its end before it goes.
+    let scope: Vec<char> = parts.get(last.wrapping_sub(1)).map(|part| part.chars().collect()).unwrap_or_default();
+    let lengths = [14, 10, 7].into_iter().filter(|&length| plain == last && length + 1 < scope.len());
+    let scopes: Vec<String> = lengths
+        .map(|length| format!("{}\u{2026}/{}", scope[..length].iter().collect::<String>(), parts[last]))
+        .collect();
     let left_out = move |count: usize| {
         let gone = &order[..count];
         let mut out = String::new();
@@ -211,7 +217,14 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
     let rest = left_out.clone();
     let all = last;
     let numbers = numbers.into_iter().filter(move |words| tells_number && words.len() > '\u{2026}'.len_utf8() + 1);
-    (1..=plain).map(left_out).chain(squeezed).chain(numbers).chain((plain + 1..=all).map(rest))
+    let (most, bare) = if has_number { (plain, None) } else { (plain.saturating_sub(1), Some(plain)) };
+    (1..=most)
+        .map(left_out.clone())
+        .chain(scopes)
+        .chain(bare.into_iter().map(left_out))
+        .chain(squeezed)
+        .chain(numbers)
+        .chain((plain + 1..=all).map(rest))
 }
 
 #[cfg(test)]
@@ -265,6 +278,10 @@ mod tests {
         assert!(forms[3..forms.len() - 1].iter().all(|form| form.contains("layer_14")), "{forms:?}");
         assert_eq!(forms.last().map(String::as_str), Some("\u{2026}/dot_general"));
         assert_eq!(shorter("attn/dot_general").collect::<Vec<_>>(), ["\u{2026}/dot_general"]);
+        let forms: Vec<String> = shorter("Gemma/embedder.decode/dot_general").collect();
+        let wanted = ["\u{2026}/embedder.decode/", "embedder.d\u{2026}/", "embedde\u{2026}/", "\u{2026}/"];
+        assert!(forms.iter().zip(wanted).all(|(form, scope)| *form == format!("{scope}dot_general")), "{forms:?}");
+        assert_eq!(forms.len(), wanted.len());
         assert!(
             is_path("layer_*/attn/mul  \u{d7}24")
                 && !is_path("48 of 96 MiB/s")

@@ -18,7 +18,7 @@ impl App {
         let y = rect.center().y;
         let small = Weight::Regular.at(size::SMALL);
         let promise = "offline: nothing leaves this machine";
-        let right = ui.painter().text(
+        let mut right = ui.painter().text(
             Pos2::new(rect.right() - 16.0, y),
             Align2::RIGHT_CENTER,
             promise,
@@ -29,7 +29,9 @@ impl App {
         if let Some((words, until)) = &self.message {
             if now < *until {
                 let at = Pos2::new(right.left() - 24.0, y);
-                ui.painter().text(at, Align2::RIGHT_CENTER, words, Weight::Medium.at(size::SMALL), theme.accent);
+                let font = Weight::Medium.at(size::SMALL);
+                // What else the bar tells ends before it.
+                right = ui.painter().text(at, Align2::RIGHT_CENTER, words, font, theme.accent);
             } else {
                 self.message = None;
             }

@@ -71,6 +71,12 @@ fn answer(ui: &mut Ui, context: &mut ViewContext<'_>) {
         None => (format!("{count} things to look at"), theme.text),
     };
     ui.label(text(words, size::HEADLINE, Weight::SemiBold, color));
+    let (main, chosen) = (MemorySpace::HBM, context.shared.color);
+    if chosen != main && context.scene().is_some() {
+        let kind = context.document.profile.device.kind;
+        let words = format!("In {}; {} is chosen above", main.name(kind), chosen.name(kind));
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+    }
     ui.add_space(8.0);
 }
 

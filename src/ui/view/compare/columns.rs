@@ -34,7 +34,7 @@ pub fn bars(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, rect: Rec
     );
     let most =
         columns.iter().map(|column| column.allocated_bytes.max(column.peak_bytes.unwrap_or(0))).max().unwrap_or(0);
-    let y = Fit::of(ui.ctx()).bytes(most, || most, found.fitted_limit(most));
+    let y = Fit::of(ui.ctx()).bytes(most, || most, found.limit());
     let window = Window { rect: plot, x: Span::new(0.0, 1.0), y };
     ui.painter().rect_filled(plot, 0.0, theme.panel);
     YAxis::Bytes(context.options.units).draw(ui, theme, &window);

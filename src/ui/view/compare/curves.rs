@@ -30,11 +30,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     );
     let count = curves.aligned.points.1;
     let most = curves.peak_before.0.max(curves.peak_after.0);
-    let window = Window {
-        rect: plot,
-        x: Reach::steps(count).whole,
-        y: Fit::of(ui.ctx()).bytes(most, || most, found.fitted_limit(most)),
-    };
+    let window =
+        Window { rect: plot, x: Reach::steps(count).whole, y: Fit::of(ui.ctx()).bytes(most, || most, found.limit()) };
     let before = |from: f64, to: f64| {
         let (from, to) = (curves.aligned.before_of(from), curves.aligned.before_of(to));
         let (from, to) = steps_between(from, to, curves.aligned.points.0);

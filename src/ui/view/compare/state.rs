@@ -24,9 +24,6 @@ use crate::ui::work::Job;
 /// What is compared: both profiles, program, memory space, capacity chosen in the window, allocator.
 type Key = (Vec<u64>, u64, usize, MemorySpace, Option<u64>, Option<usize>);
 
-/// A limit more than so many times above the data is not in the picture.
-const FAR: u64 = 3;
-
 /// What a worker found.
 pub struct Found {
     /// A number that nothing else has, for the pictures of it.
@@ -103,10 +100,9 @@ pub struct Curves {
 }
 
 impl Found {
-    /// The limit to draw charts to: one far above the data would make it a line at the bottom, and is a flag instead.
-    pub fn fitted_limit(&self, most: u64) -> Option<u64> {
-        let limit = self.space().and_then(|space| space.capacity.after);
-        limit.filter(|&limit| limit <= most.saturating_mul(FAR))
+    /// The limit to draw charts to.
+    pub fn limit(&self) -> Option<u64> {
+        self.space().and_then(|space| space.capacity.after)
     }
 
     /// The memory space or allocator that is compared; `None` where one of the two does not have it.

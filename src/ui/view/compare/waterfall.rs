@@ -54,11 +54,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     let bars = bars(steps, i128::from(before), room);
     let most = bars.iter().flat_map(|bar| [bar.from, bar.to]).max().unwrap_or(0).max(i128::from(after));
     let most = u64::try_from(most).unwrap_or(0).max(before);
-    let window = Window {
-        rect: plot,
-        x: Span::new(0.0, 1.0),
-        y: Fit::of(ui.ctx()).bytes(most, || most, found.fitted_limit(most)),
-    };
+    let window =
+        Window { rect: plot, x: Span::new(0.0, 1.0), y: Fit::of(ui.ctx()).bytes(most, || most, found.limit()) };
     ui.painter().rect_filled(plot, 0.0, theme.panel);
     YAxis::Bytes(units).draw(ui, theme, &window);
     let width = plot.width() / (bars.len() + 2) as f32;

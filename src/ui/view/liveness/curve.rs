@@ -42,9 +42,7 @@ pub fn show(
     let lowest =
         |from: f64, to: f64| range(from, to).map(|(bytes, _)| *bytes).min().unwrap_or(0).saturating_add(always);
     let most = highest(0.0, f64::from(count)).map_or(0, |highest| highest.0);
-    // A capacity far above would flatten the curve: a flag marks it instead.
-    let in_reach = capacity.filter(|&capacity| capacity <= most.saturating_mul(3));
-    let y = Fit::of(ui.ctx()).bytes(most, || highest(x.lo, x.hi).map_or(0, |highest| highest.0), in_reach);
+    let y = Fit::of(ui.ctx()).bytes(most, || highest(x.lo, x.hi).map_or(0, |highest| highest.0), capacity);
     let window = Window { rect: plot, x, y };
     let group = |group: usize, step: u32| if group == 0 { always } else { total(step).saturating_sub(always) };
     let colors = [ALWAYS.color(), REST.color()];

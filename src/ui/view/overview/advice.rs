@@ -123,7 +123,13 @@ pub fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<
     let list: Vec<(usize, &Finding)> =
         advice.map(|advice| advice.findings.iter().enumerate().filter(|(_, f)| own(f)).collect()).unwrap_or_default();
     ui.horizontal(|ui| {
-        ui.label(text("Findings", size::BODY, Weight::SemiBold, theme.text));
+        // They are about main memory, whatever else is looked at.
+        let main = MemorySpace::HBM;
+        let mut title = "Findings".to_owned();
+        if context.shared.color != main {
+            title = format!("Findings in {}", main.name(context.document.profile.device.kind));
+        }
+        ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
         if advice.is_none() {
             ui.label(text("working\u{2026}", size::SMALL, Weight::Regular, theme.text3));
         }

@@ -31,8 +31,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
         ui.label(text("Live at the peak", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
         if let Some(data) = data {
+            // The curve below has the same colours: what is no part of the peak may be much of it elsewhere.
+            let least = space.peak().0 / 100;
+            let elsewhere = |class| {
+                let row = Class::ALL.iter().position(|other| *other == class)?;
+                data.by_class.most.get(row).copied().filter(|&most| most > least)
+            };
             class_legend::legends(ui, theme, &|class| {
-                data.contributors.iter().filter(|item| item.class == class).map(|item| item.bytes.0).sum()
+                let items = data.contributors.iter().filter(|item| item.class == class);
+                items.map(|item| item.bytes.0).sum::<u64>().max(elsewhere(class).unwrap_or(0))
             });
         }
     });

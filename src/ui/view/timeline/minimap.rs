@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui::{Align2, Color32, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::state::{AT_ONCE, FrameLayout, State};
-use crate::ui::chart::{Areas, Peak, Span, Window, paint_limit, paint_peaks, steps_between};
+use crate::ui::chart::{Areas, Fit, Peak, Span, Window, paint_limit, paint_peaks, steps_between};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{mix, size};
@@ -23,7 +23,7 @@ pub fn show(
     let Some(scene) = context.scene() else { return };
     let limit = context.capacity().map(|c| c.bytes.0);
     let peak = scene.space.peak().0;
-    let y = Span::new(0.0, peak.max(limit.unwrap_or(0)).max(1) as f64 * 1.1);
+    let y = Fit::All.bytes(peak, || peak, limit);
     let window = Window { rect, x: layout.whole, y };
     let key = (state.of, context.document.id(), theme.dark);
     let (own, style) = (Arc::clone(data), *theme);

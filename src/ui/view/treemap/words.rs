@@ -42,7 +42,17 @@ pub fn name_of(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
     name
 }
 
+/// As [`buffer_name`]; of equal buffers of several layers, with the layers folded as in the tree.
 fn plain_name(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
+    let name = buffer_name(scene, state, cell);
+    let is_folded = || state.tree.trail(cell.node).into_iter().any(|node| state.tree.nodes[node].name.ends_with('*'));
+    if cell.buffer.is_some() && cell.equal > 1 && is_folded() {
+        return name.split('/').map(scope::fold).collect::<Vec<_>>().join("/");
+    }
+    name
+}
+
+fn buffer_name(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
     let labels = scene.analysis.labels(scene.program);
     if let Some(label) = cell.buffer.and_then(|buffer| labels.of(scene.program, buffer)) {
         return label.text;

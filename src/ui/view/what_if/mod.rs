@@ -144,7 +144,8 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
         None => format!("Needs {}", units.short(result.allocated())),
     };
     let on = context.shared.changes.on.len();
-    let of = result.memory.capacity.map(|c| format!(" of {}", units.capacity(Bytes(c)))).unwrap_or_default();
+    let memory = MemorySpace::HBM.name(context.document.profile.device.kind);
+    let of = result.memory.capacity.map(|c| format!(" of {} {memory}", units.capacity(Bytes(c)))).unwrap_or_default();
     let allocated = result.allocated();
     let allocated =
         result.memory.capacity.map_or_else(|| units.short(allocated), |c| units.beside(allocated, Bytes(c)));

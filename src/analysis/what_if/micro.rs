@@ -1,0 +1,86 @@
+//! Micro-batches: a step that runs on parts of its batch, one after the other.
+
+use super::batch::{outline, products};
+use super::memory::{Memory, Owner};
+use super::state::State;
+use crate::analysis::once::once;
+use crate::model::{Opcode, Program, ShapeNode};
+
+/// Share of the bytes of temporaries that must hold a part of the batch.
+const MOST: f64 = 0.7;
+
+/// Larger batches have too many divisors to tell which of them is a part.
+const LARGEST: i64 = 4096;
+
+/// Share of the bytes of temporaries that hold the whole batch, below which none do.
+const HARDLY_ANY: f64 = 0.1;
+
+impl Memory {
+    /// The part of the batch that a step runs on, where it runs on several, one after the other: the program has a loop,
+    /// and most temporaries hold such a part of the samples, hardly any all of them.
+    pub(super) fn part_of_batch(&self, program: &Program) -> Option<i64> {
+        *once(&self.part_of_batch, || {
+            let batch = self.data.first().filter(|data| data.batch() <= LARGEST)?.batch();
+            let has_loop = program.instructions.opcode.contains(&Opcode::WHILE);
+            let parts: Vec<i64> = (2..=batch / 2).filter(|part| has_loop && batch % part == 0).collect();
+            if parts.is_empty() {
+                return None;
+            }
+            let whole = products(&self.data, 1);
+            let weights = self.weights(program);
+            let (mut all, mut of_whole) = (0u64, 0u64);
+            let mut held = vec![0u64; parts.len()];
+            for family in &self.families.list {
+                let Some(node) = program.buffer_node(family.root) else { continue };
+                if weights.contains(&outline(&node.dimensions)) || !node.element_type.is_float() {
+                    continue;
+                }
+                all = all.saturating_add(family.size);
+                if whole.iter().any(|&size| holds(node, size)) {
+                    of_whole = of_whole.saturating_add(family.size);
+                }
+                for (&part, held) in parts.iter().zip(&mut held) {
+                    if holds(node, part) {
+                        *held = held.saturating_add(family.size);
+                    }
+                }
+            }
+            let best = (0..parts.len()).max_by_key(|&i| (held[i], parts[i]))?;
+            let is_held = held[best] as f64 >= all as f64 * MOST && of_whole as f64 <= all as f64 * HARDLY_ANY;
+            (is_held && held[best] > 0).then_some(parts[best])
+        })
+    }
+}
+
+/// Whether an array has a dimension of a size before its last, which is that of features.
+fn holds(node: &ShapeNode, size: i64) -> bool {
+    node.dimensions.split_last().is_some_and(|(_, before)| before.contains(&size))
+}
+
+impl State<'_> {
+    /// Micro-batches: arguments stay, temporaries hold one part of the batch, and the gradients of all weights are kept
+    /// from the first part to the last.
+    pub(super) fn micro(&mut self, parts: i64) {
+        let Some(batch) = self.batch_to_change() else { return };
+        let memory = self.memory;
+        let held = memory.part_of_batch(self.program);
+        let now = held.unwrap_or(batch);
+        if now % parts != 0 {
+            self.warn(match held {
+                Some(part) => format!("parts of {part} samples per device cannot be divided by {parts}"),
+                None => format!("a batch of {batch} per device cannot be divided by {parts}"),
+            });
+            return;
+        }
+        let is_temporary = |owner: Owner| matches!(owner, Owner::Family(_));
+        self.scale_items((batch, now), now / parts, &is_temporary);
+        if held.is_some() {
+            // It adds up gradients already.
+            return;
+        }
+        let accumulators: u64 = memory.trained.iter().fold(0, |sum, &row| sum.saturating_add(memory.base[row].size));
+        if let Some(family) = memory.families.list.len().checked_sub(1).filter(|_| accumulators > 0) {
+            self.added.push((accumulators, 0, 2 * memory.families.events, family as u32));
+        }
+    }
+}
