@@ -9,7 +9,7 @@ use crate::analysis::flow::label::Labels;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::analysis::packing::Families;
-use crate::model::{ElementType, FastSet, InstructionId, Program, ShapeNode};
+use crate::model::{ElementType, FastSet, InstructionId, Program, Shape, ShapeNode};
 
 /// An argument with a batch in its leading dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -331,7 +331,28 @@ pub struct GlobalBatch {
     divided: FastSet<i64>,
     /// Smaller ones, each with the large dimensions of its argument: together they are signs too, as of experts.
     divided_among: Vec<(i64, Vec<i64>)>,
+    /// Sizes beside the batch in what the devices exchange, as the places of an expert: what has one holds the rows of all
+    /// devices for its own part of them.
+    exchanged: FastSet<i64>,
     batch: i64,
+}
+
+/// Sizes of dimensions, beside the batch of each device and their number, of the results of all-to-all.
+fn exchanged(program: &Program, (batch, parts): (i64, i64), is_known: impl Fn(i64) -> bool) -> FastSet<i64> {
+    let mut found = FastSet::default();
+    for row in 0..program.instructions.len() {
+        let at = InstructionId(row as u32);
+        if !program.opcode_name(at).starts_with("all-to-all") {
+            continue;
+        }
+        let Some(node) = program.shape_of(at).map(Shape::root) else { continue };
+        let mut left: Vec<i64> = node.dimensions.clone();
+        let mut take = |size: i64| left.iter().position(|&d| d == size).map(|place| left.swap_remove(place)).is_some();
+        if take(batch.saturating_mul(parts)) || (take(batch) && take(parts)) {
+            found.extend(left.into_iter().filter(|&size| size > 1 && !is_known(size)));
+        }
+    }
+    found
 }
 
 impl GlobalBatch {
@@ -341,17 +362,20 @@ impl GlobalBatch {
         let batch = divided.first().map(DataArgument::batch)?;
         let rows: FastSet<usize> = data.iter().map(|d| d.base as usize).collect();
         let is_data = |i: usize| rows.contains(&i);
-        let weight_sizes = bases
+        let weight_sizes: FastSet<i64> = bases
             .iter()
             .enumerate()
             .filter(|(i, base)| matches!(base.role, Role::Argument { .. }) && !is_data(*i))
             .filter_map(|(_, base)| node_of(program, base))
             .flat_map(|node| node.dimensions.iter().copied())
             .collect();
+        let is_known =
+            |size: i64| weight_sizes.contains(&size) || divided.iter().any(|data| data.dimensions.contains(&size));
         Some(Self {
             parts,
             whole: products(&divided, parts),
             local: products(&divided, 1),
+            exchanged: exchanged(program, (batch, parts), is_known),
             weight_sizes,
             weights: weights(program, bases, data),
             divided: divided_sizes(program, bases, data),
@@ -371,7 +395,7 @@ impl GlobalBatch {
             return None;
         }
         // A buffer sharded along another dimension, such as logits along the vocabulary, is not replicated.
-        if node.dimensions.iter().any(|d| self.divided.contains(d)) {
+        if node.dimensions.iter().any(|d| self.divided.contains(d) || self.exchanged.contains(d)) {
             return None;
         }
         self.dimension_of(node).filter(|&at| !self.is_divided_besides(node, at))
@@ -420,12 +444,14 @@ mod tests {
             weights: FastSet::from_iter([vec![16, 512]]),
             divided: FastSet::from_iter([32016]),
             divided_among: vec![(3, vec![6144])],
+            exchanged: FastSet::from_iter([320]),
             batch: 4,
         };
         let dimension = |dims: &[i64]| batch.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
         assert_eq!(dimension(&[16, 512, 64]), Some(0));
         assert_eq!(dimension(&[16, 512, 32016]), None);
         assert_eq!(dimension(&[3, 16, 512, 6144]), None);
+        assert_eq!(dimension(&[16, 320, 6144]), None, "the places of an expert, of all devices");
         assert_eq!(dimension(&[16, 3, 64]), Some(0));
         assert_eq!(dimension(&[4, 16, 512, 512]), None);
         assert_eq!(dimension(&[16, 512]), None);
