@@ -3,7 +3,7 @@
 
 /// Forms of a text from the longest on, for a line that shows `kept` characters of it; none for a text that loses its end.
 pub fn forms_of(words: &str, kept: usize) -> Box<dyn Iterator<Item = String> + '_> {
-    if let Some((name, count)) = counted(words)
+    if let Some((name, count)) = counted(words).or_else(|| remarked(words))
         && (is_path(name) || is_name(name))
     {
         let left = kept.saturating_sub(count.chars().count());
@@ -35,6 +35,13 @@ fn counted(words: &str) -> Option<(&str, &str)> {
     let name = head.trim_end();
     let is_count = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b',');
     (is_count && name.len() < head.len() && !name.contains(' ')).then(|| words.split_at(name.len()))
+}
+
+/// A path and a remark behind it, with the comma before: `layer_*/mul` and `, written at 4844`.
+fn remarked(words: &str) -> Option<(&str, &str)> {
+    let (name, remark) = words.split_once(", ")?;
+    let is_remark = remark.starts_with(char::is_alphabetic) && !remark.contains(['/', ',', ':']);
+    (is_remark && is_path(name) && !name.contains(' ')).then(|| words.split_at(name.len()))
 }
 
 /// What leads to the path of an argument, and that path: `copy of ` and `state['model']['w']`.
@@ -297,6 +304,9 @@ mod tests {
         assert!(forms.iter().all(|form| form.ends_with("mul  \u{d7}22")), "{forms:?}");
         let forms: Vec<String> = forms_of("attention_scores_of_all \u{d7}1,024", 16).collect();
         assert!(!forms.is_empty() && forms.iter().all(|form| form.ends_with("l \u{d7}1,024")), "{forms:?}");
+        let forms: Vec<String> = forms_of("step/forward/mul, written at 4844", 20).collect();
+        assert_eq!(forms, ["\u{2026}/forward/mul, written at 4844", "\u{2026}/mul, written at 4844"]);
+        assert_eq!(remarked("1/4 of the batch, the rest"), None, "a sentence");
         assert_eq!(counted("3 of 4 \u{d7}5"), None, "a sentence");
     }
 
