@@ -176,6 +176,7 @@ fn wrong_arguments_end_with_two() {
         &["report", "--from", "99999998", "--to", "99999999", &file],
         &["report", "--from", "9", "--to", "5", &file],
         &["report", "--edit", "donate nothing", &file],
+        &["report", "--edit", "donate nothing", "--edit", "donate *", &file],
         &["report", "--edit", "remat nothing_*", &layered],
         &["report", "--edit", "blockwise nothing", &layered],
     ] {

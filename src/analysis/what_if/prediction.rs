@@ -114,6 +114,8 @@ pub struct Prediction {
     pub undecided: Option<String>,
     /// Whether that is because a change names nothing that is in the program.
     pub names_nothing: bool,
+    /// Changes that name nothing and are left out beside others, with the reason.
+    pub left_out: Vec<(String, String)>,
     /// Whether the numbers are an upper bound where there is no prediction.
     pub is_bound: bool,
     /// Caveats, one sentence each.

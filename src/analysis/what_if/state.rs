@@ -66,6 +66,8 @@ pub struct State<'a> {
     pub undecided: Option<String>,
     /// Whether a change names nothing that is in the program.
     pub names_nothing: bool,
+    /// Changes that name nothing and are left out beside others, with the reason.
+    pub left_out: Vec<(String, String)>,
     /// Whether the numbers are an upper bound, though the outcome cannot be told.
     pub is_bound: bool,
     /// Whether to take what the compiler may do besides in the best case: see [`Self::may_differ`].
@@ -119,6 +121,7 @@ impl<'a> State<'a> {
             warnings: Vec::new(),
             undecided: None,
             names_nothing: false,
+            left_out: Vec::new(),
             is_bound: false,
             is_optimistic: false,
             may_differ: false,
@@ -162,6 +165,7 @@ impl<'a> State<'a> {
         } else {
             for (edit, why) in left_out {
                 self.warn(format!("`{edit}` is left out: {why}"));
+                self.left_out.push((edit.to_string(), why));
             }
         }
     }

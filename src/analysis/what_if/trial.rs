@@ -184,6 +184,7 @@ impl<'a> Trial<'a> {
             band,
             undecided: state.undecided.take(),
             names_nothing: state.names_nothing,
+            left_out: state.left_out.clone(),
             is_bound: state.is_bound,
             warnings,
             pairs: std::mem::take(&mut state.pairs),

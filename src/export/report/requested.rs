@@ -1,6 +1,6 @@
 //! What a report was asked for and the files do not have: a program, a memory space, a step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::options::Options;
 use super::schema::ProgramReport;
@@ -23,6 +23,9 @@ pub struct Requested {
     is_change_found: bool,
     /// Why they name nothing in another.
     unknown_change: Option<String>,
+    /// Changes that name something in a program, and those that name nothing in one, with the reason.
+    known_changes: BTreeSet<String>,
+    left_out: BTreeMap<String, String>,
 }
 
 impl Requested {
@@ -45,6 +48,11 @@ impl Requested {
         self.is_space_found |= !program.spaces.is_empty();
         for space in &program.spaces {
             self.is_change_found |= space.what_if.is_some();
+            if let Some(what_if) = &space.what_if {
+                let is_left_out = |edit: &&String| what_if.left_out.iter().any(|left| left.0 == **edit);
+                self.known_changes.extend(what_if.edits.iter().filter(|edit| !is_left_out(edit)).cloned());
+                self.left_out.extend(what_if.left_out.iter().cloned());
+            }
             match &space.what_if_undecided {
                 Some(why) if space.what_if_names_nothing => self.unknown_change = Some(why.clone()),
                 undecided => self.is_change_found |= undecided.is_some(),
@@ -66,6 +74,8 @@ impl Requested {
             return unmet;
         }
         unmet.extend(self.unknown_change.clone().filter(|_| !self.is_change_found));
+        let nowhere = self.left_out.iter().filter(|(edit, _)| !self.known_changes.contains(*edit));
+        unmet.extend(nowhere.map(|(_, why)| why.clone()));
         let unknown = options.instructions.iter().filter(|&name| !self.instructions.contains(name));
         unmet.extend(unknown.map(|name| format!("no instruction '{name}'")));
         let Some(last) = self.last_step else { return unmet };

@@ -29,6 +29,9 @@ pub struct PackingReport {
 pub struct WhatIfReport {
     /// The changes in the syntax of `--edit`.
     pub edits: Vec<String>,
+    /// Those of them that name nothing in the program, with the reason.
+    #[serde(skip)]
+    pub left_out: Vec<(String, String)>,
     /// Peak after the changes.
     pub peak_bytes: Bytes,
     /// Allocated bytes with the better of the two packers.
@@ -143,6 +146,7 @@ fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> WhatIfOutcome {
     }
     Ok(WhatIfReport {
         edits: edits.iter().map(ToString::to_string).collect(),
+        left_out: outcome.left_out.clone(),
         peak_bytes: outcome.peak,
         allocated_bytes: outcome.allocated,
         allocated_online_bytes: outcome.allocated_online,
