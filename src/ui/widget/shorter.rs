@@ -285,8 +285,8 @@ mod tests {
         assert!(forms[3..forms.len() - 1].iter().all(|form| form.contains("layer_14")), "{forms:?}");
         assert_eq!(forms.last().map(String::as_str), Some("\u{2026}/dot_general"));
         assert_eq!(shorter("attn/dot_general").collect::<Vec<_>>(), ["\u{2026}/dot_general"]);
-        let forms: Vec<String> = shorter("Gemma/embedder.decode/dot_general").collect();
-        let wanted = ["\u{2026}/embedder.decode/", "embedder.d\u{2026}/", "embedde\u{2026}/", "\u{2026}/"];
+        let forms: Vec<String> = shorter("model/vision.encoder/dot_general").collect();
+        let wanted = ["\u{2026}/vision.encoder/", "vision.enc\u{2026}/", "vision.\u{2026}/", "\u{2026}/"];
         assert!(forms.iter().zip(wanted).all(|(form, scope)| *form == format!("{scope}dot_general")), "{forms:?}");
         assert_eq!(forms.len(), wanted.len());
         assert!(

@@ -168,7 +168,8 @@ fn life(table: &BufferTable, row: usize, slot: Slot, Scale { points, step, .. }:
     }
     let share = |step: f64| (step / f64::from(points.max(1))) as f32;
     let (from, to) = (share(f64::from(table.start[row])), share(f64::from(table.end[row]) + 1.0));
-    Cell::span(widget::CellSpan { from, to, mark: Some(share(f64::from(step) + 0.5)), slot })
+    let (is_throughout, mark) = (table.throughout[row], Some(share(f64::from(step) + 0.5)));
+    Cell::span(widget::CellSpan { from, to, is_throughout, mark, slot })
 }
 
 fn number(table: &BufferTable, row: usize, column: Column, unit: u64) -> String {

@@ -186,7 +186,7 @@ fn life(life: Option<(u32, u32)>, points: u32, step: u32, slot: Slot) -> Cell {
     let share = |step: f64| (step / f64::from(points.max(1))) as f32;
     let Some((first, last)) = life else { return Cell::text("\u{2013}").quiet() };
     let (from, to) = (share(f64::from(first)), share(f64::from(last) + 1.0));
-    Cell::span(CellSpan { from, to, mark: Some(share(f64::from(step) + 0.5)), slot })
+    Cell::span(CellSpan { from, to, is_throughout: false, mark: Some(share(f64::from(step) + 0.5)), slot })
 }
 
 /// `file:line` of a buffer's innermost frame.

@@ -4,7 +4,7 @@ use egui::{Align2, Pos2, Rect, Stroke, StrokeKind, Vec2};
 
 use crate::ui::widget::controls::{paint_cut, paint_swatch};
 use crate::ui::widget::fonts::Weight;
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::theme::{Slot, Theme, mix, size};
 
 /// Space on either side of a cell's text, in points.
 pub(super) const PAD: f32 = 8.0;
@@ -77,6 +77,8 @@ pub struct CellSpan {
     pub from: f32,
     /// Where it ends.
     pub to: f32,
+    /// Whether the whole is set aside for it: a line along the foot.
+    pub is_throughout: bool,
     /// A place that is marked.
     pub mark: Option<f32>,
     /// Colour.
@@ -159,6 +161,10 @@ fn paint_span(painter: &egui::Painter, theme: &Theme, area: Rect, span: CellSpan
     }
     let at = |share: f32| egui::lerp(track.x_range(), share.clamp(0.0, 1.0));
     painter.rect_filled(track, 0.0, theme.inset);
+    if span.is_throughout {
+        let foot = Rect::from_x_y_ranges(track.x_range(), track.bottom() - 2.0..=track.bottom());
+        painter.rect_filled(foot, 0.0, mix(span.slot.color(), theme.panel, 0.35));
+    }
     let right = at(span.to).max(at(span.from) + LEAST_SPAN).min(track.right());
     let fill = Rect::from_x_y_ranges((right - LEAST_SPAN).min(at(span.from))..=right, track.y_range());
     painter.rect_filled(fill, 0.0, span.slot.color());
