@@ -178,6 +178,12 @@ fn of_compressed(error: DecodeError, input: &Input) -> DecodeError {
     if error.is_cancelled() || input.packing() == Packing::None {
         return error;
     }
+    // Of a file of which nothing can be unpacked, that is what is wrong.
+    if input.head().is_empty()
+        && let Err(why) = input.load(&Progress::default())
+    {
+        return why.into();
+    }
     let error = match error {
         DecodeError::Source(error) => return error.into(),
         DecodeError::Damaged { what, offset } => DecodeError::DamagedInside { what, offset },
