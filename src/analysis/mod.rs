@@ -30,6 +30,7 @@ mod profile;
 mod program;
 pub mod pyramid;
 pub mod range_stats;
+mod recent;
 pub mod runtime;
 pub mod runtime_breakdown;
 pub mod runtime_curve;

@@ -5,18 +5,20 @@ use std::sync::OnceLock;
 
 use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
+use super::edit::Arguments;
 use super::followers::{Followers, Temporaries};
-use super::named_arguments::NamedArguments;
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::resize;
 use super::saved_for_backward::SavedForBackward;
-use super::segments::{self, Named, Patterns};
+use super::segments::{self, Named, Segments};
 use super::shapes::Shapes;
+use super::state::ArgumentRows;
 use crate::analysis::class::Class;
 use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::{argument_paths, is_rematerialised};
 use crate::analysis::packing::Families;
+use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
     AllocationId, BufferId, Device, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW, Opcode, Program,
@@ -120,12 +122,12 @@ pub struct Memory {
     pub(super) roles: Vec<ShortRole>,
     /// What may be divided with arguments, once somebody asked: see [`super::divide`].
     pub(super) to_divide: OnceLock<Temporaries>,
-    /// Arguments by the names that changes give them.
-    pub(super) named_arguments: NamedArguments,
+    /// Arguments by the names that changes gave them last.
+    pub(super) named_arguments: Recent<Arguments, ArgumentRows, 16>,
     /// The sum of [`Self::base_bytes`].
     always_live: u64,
-    /// What patterns of layers name.
-    pub(super) segments: Patterns,
+    /// The segments of the patterns of layers that were asked for last.
+    pub(super) segments: Recent<String, Segments, 8>,
     /// What is computed again, once somebody asked: see [`super::recompute`].
     pub(super) recomputed: OnceLock<Recomputed>,
     /// What the compiler may postpone, once somebody asked: see [`super::recompute`].
@@ -267,11 +269,11 @@ impl Memory {
             spans,
             roles,
             to_divide: OnceLock::new(),
-            named_arguments: NamedArguments::default(),
+            named_arguments: Recent::default(),
             always_live: always,
             results,
             returned_arrays,
-            segments: Patterns::default(),
+            segments: Recent::default(),
             recomputed: OnceLock::new(),
             postponable: OnceLock::new(),
             followers: OnceLock::new(),

@@ -13,7 +13,6 @@ mod follow;
 mod followers;
 mod memory;
 mod micro;
-mod named_arguments;
 mod outcome;
 mod pairs;
 mod postponed;

@@ -115,7 +115,7 @@ impl State<'_> {
             self.decline("it is not known when a backward pass begins".to_owned());
             return;
         };
-        let parts = memory.segments.segments(self.program, memory.named(), turn, pattern);
+        let parts = memory.segments.value(pattern, || Segments::new(self.program, memory.named(), turn, pattern));
         let is_meant = first_segments(&parts.list, most.map_or(usize::MAX, |most| most as usize));
         let meant = || parts.list.iter().zip(&is_meant).filter(|(_, is_meant)| **is_meant).map(|(segment, _)| segment);
         let is_checkpointed = meant().any(|segment| segment.is_checkpointed);

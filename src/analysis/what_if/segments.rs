@@ -1,7 +1,6 @@
 //! What is checkpointed as one: layers, or scopes that a pattern names, with what they make and what they read.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 
@@ -111,7 +110,7 @@ impl<'a> SegmentNames<'a> {
 
 impl Segments {
     /// Looks for what a pattern names.
-    fn new(program: &Program, named: Named<'_>, turn: &Turn, pattern: &str) -> Self {
+    pub fn new(program: &Program, named: Named<'_>, turn: &Turn, pattern: &str) -> Self {
         let Named { families, names: operations, passes } = named;
         let mut names = SegmentNames::new(turn, pattern);
         let mut segments: Vec<Segment> = Vec::new();
@@ -226,31 +225,4 @@ pub fn family_names(program: &Program, labels: &Labels, families: &Families) -> 
         }
     }
     names
-}
-
-/// Patterns whose segments are kept at the same time.
-const MOST_KEPT: usize = 8;
-
-/// The segments of the patterns that were asked for last.
-#[derive(Debug, Clone, Default)]
-pub struct Patterns(Arc<Mutex<Vec<Pattern>>>);
-
-/// A pattern and what it names.
-type Pattern = (String, Arc<Segments>);
-
-impl Patterns {
-    /// What a pattern names, worked out once.
-    pub fn segments(&self, program: &Program, named: Named<'_>, turn: &Turn, pattern: &str) -> Arc<Segments> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, segments)) = known().iter().find(|known| known.0 == pattern) {
-            return Arc::clone(segments);
-        }
-        let segments = Arc::new(Segments::new(program, named, turn, pattern));
-        let mut known = known();
-        if known.len() >= MOST_KEPT {
-            known.remove(0);
-        }
-        known.push((pattern.to_owned(), Arc::clone(&segments)));
-        segments
-    }
 }

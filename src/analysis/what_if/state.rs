@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::base::{Base, Role};
 use super::edit::{Arguments, Edit};
 use super::memory::{Item, Memory, Owner};
-use super::named_arguments::ArgumentRows;
 use super::resize;
 use super::shapes::{Changed, Known};
 use crate::analysis::packing::Block;
@@ -35,6 +34,15 @@ pub struct Kinds {
     pub parts: bool,
     /// A buffer was dropped or freed by hand, which is exact.
     pub by_hand: bool,
+}
+
+/// The arguments that some names mean.
+#[derive(Debug, Default)]
+pub(super) struct ArgumentRows {
+    /// Rows of the memory's base, ascending.
+    pub rows: Vec<u32>,
+    /// The first name that no argument has.
+    pub unknown: Option<String>,
 }
 
 /// The memory after some changes.
@@ -269,7 +277,7 @@ impl<'a> State<'a> {
     /// Rows of the arguments named; gives no prediction if a name matches none.
     pub(super) fn arguments(&mut self, arguments: &Arguments) -> Arc<ArgumentRows> {
         let memory = self.memory;
-        let named = memory.named_arguments.rows(arguments, || {
+        let named = memory.named_arguments.value(arguments, || {
             let rows = memory.arguments(|path| arguments.include(path)).map(|row| row as u32).collect();
             let is_known = |start: &str| memory.arguments(|path| path.starts_with(start)).next().is_some();
             let unknown = arguments.0.iter().find(|start| start.as_str() != "*" && !is_known(start)).cloned();
