@@ -8,10 +8,13 @@ use crate::model::Bytes;
 /// Name of the rule.
 pub const NAME: &str = "gathered";
 
-/// Whether a temporary is the result of an all-gather.
-fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+/// Whether a temporary is the result of an all-gather: by its opcode, or by the name of the fusion that it was put into.
+pub(super) fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
     let at = case.program.buffers.instruction_of(t.buffer);
-    at.is_some_and(|at| case.program.opcode_name(at).starts_with("all-gather"))
+    at.is_some_and(|at| {
+        case.program.opcode_name(at).starts_with("all-gather")
+            || case.program.text.instruction_name(at).starts_with("all-gather")
+    })
 }
 
 /// Looks for copies of weights among the temporaries at the peak.

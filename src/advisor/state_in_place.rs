@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::finding::{ChangesResults, Finding};
+use super::gathered::is_gather;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use crate::analysis::class::Class;
 use crate::analysis::what_if::batch::outline;
@@ -89,12 +90,7 @@ fn twins(case: &ProgramContext<'_>) -> (u64, u64) {
         .filter_map(|(row, ..)| Some(outline(&case.node(case.memory.base[row].buffer)?.dimensions)))
         .collect();
     let is_twin = |t: &&AtPeak| case.node(t.buffer).is_some_and(|node| shapes.contains(&outline(&node.dimensions)));
-    let is_gathered = |t: &&AtPeak| {
-        case.program
-            .buffers
-            .instruction_of(t.buffer)
-            .is_some_and(|at| case.program.text.instruction_name(at).starts_with("all-gather"))
-    };
+    let is_gathered = |t: &&AtPeak| is_gather(case, t);
     let all = case.peak.iter().filter(is_twin).map(|t| t.size).total();
     (all, all.saturating_sub(case.peak.iter().filter(is_twin).filter(is_gathered).map(|t| t.size).total()))
 }
