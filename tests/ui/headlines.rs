@@ -75,12 +75,7 @@ fn a_limit_far_above_what_is_seen_is_no_alarm() {
 fn an_own_change_that_names_nothing_is_refused_with_what_there_is() {
     let path = common::sample_program("v5e_gpt_m_oom");
     let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link("whatif"));
-    harness.get_by_role_and_label(egui::Role::TextInput, "Your own change").focus();
-    harness.run_ok();
-    harness.event(egui::Event::Text("donate foo".to_owned()));
-    harness.run_ok();
-    harness.key_press(egui::Key::Enter);
-    harness.run_ok();
+    own_change(&mut harness, "donate foo");
     assert!(says(&harness, "no argument begins with foo; there are"), "{:?}", words(&harness));
     assert!(!words(&harness).iter().any(|label| label.contains("ot predicted")), "{:?}", words(&harness));
     let switches = harness.query_all_by_label("donate foo").count();
@@ -93,12 +88,7 @@ fn an_own_change_says_what_it_does_alone_and_micro_batches_are_a_switch() {
     let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link("whatif"));
     let says_micro = words(&harness).iter().any(|label| label.contains("micro-batches"));
     assert!(says_micro, "{:?}", words(&harness));
-    harness.get_by_role_and_label(egui::Role::TextInput, "Your own change").focus();
-    harness.run_ok();
-    harness.event(egui::Event::Text("remat layer_* 8".to_owned()));
-    harness.run_ok();
-    harness.key_press(egui::Key::Enter);
-    harness.run_ok();
+    own_change(&mut harness, "remat layer_* 8");
     let amounts = words(&harness).into_iter().filter(|label| label.starts_with('\u{2212}')).count();
     assert!(amounts >= 3, "{:?}", words(&harness));
     assert!(says(&harness, "in 8 of 12 layers"), "{:?}", words(&harness));

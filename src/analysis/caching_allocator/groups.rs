@@ -19,6 +19,8 @@ pub struct StackGroup {
     pub bytes: u64,
     /// Their number.
     pub count: u64,
+    /// What tells the stack from others with the same own frame, once [`tell_apart`] was asked.
+    pub apart: Option<Apart>,
 }
 
 impl StackGroup {
@@ -36,7 +38,7 @@ impl CachingAnalysis {
         let mut rows: HashMap<(StackId, AllocationCategory), StackGroup> = HashMap::new();
         for row in self.live_at(moment) {
             let (lifetime, (category, evidence)) = (&self.replay.lifetimes[row], self.categories[row]);
-            let new = StackGroup { stack: lifetime.stack, category, evidence, bytes: 0, count: 0 };
+            let new = StackGroup { stack: lifetime.stack, category, evidence, bytes: 0, count: 0, apart: None };
             let group = rows.entry((lifetime.stack, category)).or_insert(new);
             group.bytes = group.bytes.saturating_add(lifetime.requested);
             group.count += 1;
@@ -60,7 +62,7 @@ pub fn own_frame(snapshot: &CachingSnapshot, stack: StackId) -> Option<&Frame> {
     frames().find(is_own).or_else(|| frames().find(is_python)).or_else(|| frames().next())
 }
 
-/// A frame that tells a stack from others with the same own frame, see [`told_apart`].
+/// A frame that tells a stack from others with the same own frame, see [`tell_apart`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Apart {
     /// Called from the own frame, directly or not.
@@ -72,11 +74,10 @@ pub enum Apart {
 /// Frames looked at on each side of the own frame.
 const LOOKED_AT: usize = 64;
 
-/// For each group, what tells its stack from those of the other groups with the same own frame and category: the frame at
+/// Notes for each group what tells its stack from those of the other groups with the same own frame and category: the frame at
 /// the distance from the own frame at which most of them differ, inside before callers. None where the own frame is enough
 /// or nothing else differs.
-#[must_use]
-pub fn told_apart(snapshot: &CachingSnapshot, groups: &[StackGroup]) -> Vec<Option<Apart>> {
+pub fn tell_apart(snapshot: &CachingSnapshot, groups: &mut [StackGroup]) {
     let mut numbers: HashMap<(Frame, AllocationCategory), usize> = HashMap::new();
     let mut namesakes: Vec<(Frame, Vec<usize>)> = Vec::new();
     for (row, group) in groups.iter().enumerate() {
@@ -87,7 +88,6 @@ pub fn told_apart(snapshot: &CachingSnapshot, groups: &[StackGroup]) -> Vec<Opti
         });
         namesakes[number].1.push(row);
     }
-    let mut apart = vec![None; groups.len()];
     for (own, rows) in namesakes.into_iter().filter(|(_, rows)| rows.len() > 1) {
         // Each stack as what is inside its own frame and what calls it, both from the own frame on.
         let sides: Vec<[Vec<Frame>; 2]> = rows
@@ -113,10 +113,9 @@ pub fn told_apart(snapshot: &CachingSnapshot, groups: &[StackGroup]) -> Vec<Opti
         let (1.., side, at) = (best.0 - 1, best.1, best.2) else { continue };
         for (row, sides) in rows.into_iter().zip(&sides) {
             let frame = sides[side].get(at).copied();
-            apart[row] = frame.map(if side == 0 { Apart::Inside } else { Apart::Caller });
+            groups[row].apart = frame.map(if side == 0 { Apart::Inside } else { Apart::Caller });
         }
     }
-    apart
 }
 
 #[cfg(test)]
@@ -147,16 +146,18 @@ mod tests {
             snapshot.stacks.flat.extend(first..first + frames.len() as u32);
             snapshot.stacks.ends.push(snapshot.stacks.flat.len());
         }
-        let groups: Vec<StackGroup> = (0..stacks.len() as u32)
+        let mut groups: Vec<StackGroup> = (0..stacks.len() as u32)
             .map(|stack| StackGroup {
                 stack: StackId(stack),
                 category: AllocationCategory::OptimizerState,
                 evidence: Evidence::Guess,
                 bytes: 1,
                 count: 1,
+                apart: None,
             })
             .collect();
-        let apart = told_apart(&snapshot, &groups);
+        tell_apart(&snapshot, &mut groups);
+        let apart: Vec<Option<Apart>> = groups.iter().map(|group| group.apart).collect();
         assert_eq!(apart[..2], [Some(Apart::Inside(first)), Some(Apart::Inside(second))]);
         assert_eq!(apart[2..], [Some(Apart::Caller(main)), Some(Apart::Caller(again)), None]);
     }

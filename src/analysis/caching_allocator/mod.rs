@@ -18,7 +18,7 @@ pub use category::{AllocationCategory, Evidence};
 pub use device::CachingAnalysis;
 pub use end_state::EndState;
 pub use failure::{Cause, FailedRequest, Moment};
-pub use groups::{Apart, StackGroup, own_frame, told_apart};
+pub use groups::{Apart, StackGroup, own_frame, tell_apart};
 pub use live::live_set;
 pub use pins::{Pin, SegmentUse};
 pub use replay::{Curves, Lifetime, Peak, Peaks, Replay};

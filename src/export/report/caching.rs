@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::options::Options;
 use crate::analysis::caching_allocator::{
-    Apart, CachingAnalysis, EndState, FailedRequest, Peak, SegmentUse, StackGroup, Steps, own_frame, told_apart,
+    Apart, CachingAnalysis, EndState, FailedRequest, Peak, SegmentUse, StackGroup, Steps, own_frame, tell_apart,
 };
 use crate::model::{CachingSnapshot, Frame, StackId};
 
@@ -394,16 +394,16 @@ pub fn report(snapshot: &CachingSnapshot, device: &CachingAnalysis, options: &Op
 
 fn standing(snapshot: &CachingSnapshot, device: &CachingAnalysis, options: &Options) -> MomentReport {
     let moment = device.main_moment();
-    let groups = device.by_stack_at(moment);
+    let mut groups = device.by_stack_at(moment);
+    tell_apart(snapshot, &mut groups);
     let categories = device.by_category_at(moment);
-    let apart = told_apart(snapshot, &groups);
-    let row = |(group, apart): (&StackGroup, &Option<Apart>)| StackReport {
+    let row = |group: &StackGroup| StackReport {
         bytes: group.bytes,
         count: group.count,
         category: group.category.name(),
         is_guess: group.is_guess(),
         at: own_frame(snapshot, group.stack).map(|frame| words(snapshot, frame)),
-        apart: apart.map(|apart| match apart {
+        apart: group.apart.map(|apart| match apart {
             Apart::Inside(frame) => format!("in {}", words(snapshot, &frame)),
             Apart::Caller(frame) => format!("from {}", words(snapshot, &frame)),
         }),
@@ -417,7 +417,7 @@ fn standing(snapshot: &CachingSnapshot, device: &CachingAnalysis, options: &Opti
             .into_iter()
             .map(|(category, bytes, count)| CategoryRow { category: category.name(), bytes, count })
             .collect(),
-        by_stack: groups.iter().zip(&apart).take(options.rows()).map(row).collect(),
+        by_stack: groups.iter().take(options.rows()).map(row).collect(),
         by_stack_count: groups.len(),
     }
 }

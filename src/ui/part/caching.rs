@@ -175,12 +175,12 @@ pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, device: &CachingAn
     });
 }
 
-/// What lives at the main moment by stack, with what tells stacks of one own frame apart.
+/// What lives at the main moment by stack.
 pub fn stacks(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     snapshot: &CachingSnapshot,
-    (groups, apart): (&[StackGroup], &[Option<Apart>]),
+    groups: &[StackGroup],
     state: &mut TableState,
 ) {
     let whole = groups.iter().map(|group| group.bytes).fold(0, u64::saturating_add);
@@ -202,7 +202,7 @@ pub fn stacks(
         format!("{}:{}", file.rsplit('/').next().unwrap_or(file), frame.line)
     };
     let short = |frame: &Frame| format!("{} {}", snapshot.strings.get(frame.name), line(frame));
-    let place = |row: usize| match (own_frame(snapshot, groups[row].stack), apart.get(row).copied().flatten()) {
+    let place = |row: usize| match (own_frame(snapshot, groups[row].stack), groups[row].apart) {
         (Some(frame), None) => short(frame),
         (Some(frame), Some(Apart::Inside(inside))) => format!("{}, {}", short(frame), line(&inside)),
         (Some(frame), Some(Apart::Caller(caller))) => format!("{}, from {}", short(frame), line(&caller)),

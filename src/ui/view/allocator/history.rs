@@ -2,7 +2,7 @@
 
 use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use crate::analysis::caching_allocator::{Apart, CachingAnalysis, SegmentUse, StackGroup, told_apart};
+use crate::analysis::caching_allocator::{CachingAnalysis, SegmentUse, StackGroup, tell_apart};
 use crate::model::{Bytes, CachingSnapshot, counted, thousands};
 use crate::ui::chart::{Reach, Span};
 use crate::ui::part::facts::{fact, headline, title};
@@ -27,8 +27,6 @@ pub struct State {
     x: Option<Span>,
     raster: CachedRaster,
     groups: Vec<StackGroup>,
-    /// What tells groups of one own frame apart.
-    apart: Vec<Option<Apart>>,
     /// The segments at the moment of the failure, or of the peak of the reserved bytes.
     segments: Vec<SegmentUse>,
     categories: TableState,
@@ -55,11 +53,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(device) = devices.get(state.chosen) else { return };
     if state.of != Some((document_id, state.chosen)) {
         let (_, segments) = device.fragmentation(snapshot);
-        let groups = device.by_stack_at(device.main_moment());
+        let mut groups = device.by_stack_at(device.main_moment());
+        tell_apart(snapshot, &mut groups);
         state = State {
             of: Some((document_id, state.chosen)),
             chosen: state.chosen,
-            apart: told_apart(snapshot, &groups),
             groups,
             segments,
             ..State::default()
@@ -121,7 +119,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         caching::categories(&mut child, context, device, &mut state.categories);
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(right).id_salt("stacks"));
         child.set_clip_rect(right.intersect(ui.clip_rect()));
-        caching::stacks(&mut child, context, snapshot, (&state.groups, &state.apart), &mut state.stacks);
+        caching::stacks(&mut child, context, snapshot, &state.groups, &mut state.stacks);
     }
     context.locals.put(state);
 }

@@ -3,7 +3,7 @@
 use egui::{Rect, Sense, Ui, Vec2};
 
 use super::advice;
-use crate::analysis::caching_allocator::{Apart, CachingAnalysis, Cause, StackGroup, told_apart};
+use crate::analysis::caching_allocator::{CachingAnalysis, Cause, StackGroup, tell_apart};
 use crate::model::{Bytes, CachingSnapshot, NoteCode, counted};
 use crate::ui::chart::Span;
 use crate::ui::part::facts::Answer;
@@ -25,8 +25,6 @@ struct State {
     of: u64,
     device: usize,
     groups: Vec<StackGroup>,
-    /// What tells groups of one own frame apart.
-    apart: Vec<Option<Apart>>,
     curve: CachedRaster,
     categories: TableState,
     stacks: TableState,
@@ -42,9 +40,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let order = |device: &CachingAnalysis| (device.failure().is_some(), device.replay.peaks.reserved.bytes);
         let first = devices.iter().enumerate().max_by_key(|(row, device)| (order(device), std::cmp::Reverse(*row)));
         let device = first.map_or(0, |(row, _)| row);
-        let groups = devices.get(device).map(|device| device.by_stack_at(device.main_moment())).unwrap_or_default();
-        let apart = told_apart(snapshot, &groups);
-        state = State { of, device, groups, apart, ..State::default() };
+        let mut groups = devices.get(device).map(|device| device.by_stack_at(device.main_moment())).unwrap_or_default();
+        tell_apart(snapshot, &mut groups);
+        state = State { of, device, groups, ..State::default() };
     }
     let advice = context.advice();
     keys::scrolled_by_keys(egui::ScrollArea::vertical().id_salt("torch").auto_shrink([false, false]), ui, |ui| {
@@ -178,5 +176,5 @@ fn standing(
     caching::categories(&mut child, context, device, &mut state.categories);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(right).id_salt("stacks"));
     child.set_clip_rect(right.intersect(ui.clip_rect()));
-    caching::stacks(&mut child, context, snapshot, (&state.groups, &state.apart), &mut state.stacks);
+    caching::stacks(&mut child, context, snapshot, &state.groups, &mut state.stacks);
 }
