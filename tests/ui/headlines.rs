@@ -1,8 +1,8 @@
 //! Each view answers in one line that can be read across a table; a file that was read in part says so there; and what is
 //! out of sight or not known is not drawn as if it were over.
 
-use egui_kittest::kittest::Queryable as _;
-use highwater::ui::app::DeepLink;
+use egui_kittest::{Harness, kittest::Queryable as _};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
@@ -10,6 +10,16 @@ use crate::gui::{self, painted, says, words};
 
 fn link(view: &str) -> DeepLink {
     DeepLink { view: Some(view.to_owned()), ..DeepLink::default() }
+}
+
+/// Types a change of one's own into its field.
+fn own_change(harness: &mut Harness<'_, App>, change: &str) {
+    harness.get_by_role_and_label(egui::Role::TextInput, "Your own change").focus();
+    harness.run_ok();
+    harness.event(egui::Event::Text(change.to_owned()));
+    harness.run_ok();
+    harness.key_press(egui::Key::Enter);
+    harness.run_ok();
 }
 
 #[test]

@@ -55,13 +55,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let (_, segments) = device.fragmentation(snapshot);
         let mut groups = device.by_stack_at(device.main_moment());
         tell_apart(snapshot, &mut groups);
-        state = State {
-            of: Some((document_id, state.chosen)),
-            chosen: state.chosen,
-            groups,
-            segments,
-            ..State::default()
-        };
+        state =
+            State { of: Some((document_id, state.chosen)), chosen: state.chosen, groups, segments, ..State::default() };
     }
     let full = ui.max_rect();
     let line = |top: f32, height: f32| {
