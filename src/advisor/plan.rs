@@ -234,6 +234,9 @@ fn pruned(case: &ProgramContext<'_>, plan: Plan) -> Plan {
 /// Share of the layers above which it is simpler to checkpoint all of them.
 const NEARLY_ALL: f64 = 0.75;
 
+/// Layers up to which halving what is open takes no more attempts than a guess.
+const FEW_LAYERS: u32 = 64;
+
 /// Checkpoints only as many layers as it takes to fit.
 fn fewest_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
     let at = plan.edits.iter().position(|edit| matches!(edit, Edit::Remat(scope, None) if scope != SCAN));
@@ -246,18 +249,47 @@ fn fewest_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
         edits
     };
     let of = |prediction: &Prediction| of_prediction(case, prediction, plan.rules.clone(), plan.changes_results);
-    // Checkpointing more layers never needs more memory, so bisect.
+    // Checkpointing more layers never needs more memory. Each layer saves about the same: begin where a straight line
+    // through what none and all of them need meets the capacity, and look around it in steps that double.
+    let fits = |layers: u32| {
+        case.try_if_it_can_fit(&edits(layers), Depth::Verdict).is_some_and(|prediction| of(&prediction).fits)
+    };
+    let (none, every) = (case.least(&without(&plan.edits, at)).0 as f64, case.least(&plan.edits).0 as f64);
+    // Certain to fit is what fits at the upper end of its range.
+    let certain = case.try_out(&plan.edits).allocated_range.1.0 as f64 / every.max(1.0);
+    let over = none - case.memory.capacity.unwrap_or(u64::MAX) as f64 / certain.max(1.0);
+    let guess = f64::from(all) * over / (none - every).max(1.0);
+    let high = first_that_fits(all, if all > FEW_LAYERS { guess as u32 } else { 0 }, fits);
+    let fewest = of(&case.try_out(&edits(high)));
+    if high > 0 && f64::from(high) <= f64::from(all) * NEARLY_ALL && fewest.fits { fewest } else { plan }
+}
+
+/// Some changes without the one at a place.
+fn without(edits: &[Edit], at: usize) -> Vec<Edit> {
+    edits.iter().enumerate().filter(|row| row.0 != at).map(|row| row.1.clone()).collect()
+}
+
+/// The smallest number from 1 to `all` that fits, where every larger one does, too, and `all` is known to; looked for from
+/// a guess on, or by halving what is open where there is none (0).
+fn first_that_fits(all: u32, guess: u32, fits: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (0, all);
+    let (mut at, mut step) = (guess, 1u32);
     while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if case.try_if_it_can_fit(&edits(middle), Depth::Verdict).is_some_and(|prediction| of(&prediction).fits) {
+        // Outside what is still open, a guess says nothing.
+        let is_guess = low < at && at < high;
+        let middle = if is_guess { at } else { low + (high - low) / 2 };
+        let is_enough = fits(middle);
+        if is_enough {
             high = middle;
         } else {
             low = middle;
         }
+        if is_guess {
+            at = if is_enough { middle.saturating_sub(step) } else { middle.saturating_add(step) };
+            step = step.saturating_mul(2);
+        }
     }
-    let fewest = of(&case.try_out(&edits(high)));
-    if high > 0 && f64::from(high) <= f64::from(all) * NEARLY_ALL && fewest.fits { fewest } else { plan }
+    high
 }
 
 impl Plan {
@@ -352,6 +384,26 @@ fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_fewest_layers_are_found_from_any_guess_in_few_steps() {
+        for all in [1, 2, 3, 12, 18_000] {
+            for first in [1, 2, all / 3, all - 1, all].into_iter().filter(|first| (1..=all).contains(first)) {
+                for guess in [0, 1, first - 1, first, first + 1, first + 40, all, u32::MAX] {
+                    let asked = std::cell::Cell::new(0);
+                    let fits = |layers: u32| {
+                        asked.set(asked.get() + 1);
+                        layers >= first
+                    };
+                    assert_eq!(first_that_fits(all, guess, fits), first, "{all} layers, guess {guess}");
+                    assert!(asked.get() <= 2 * u32::BITS, "{} of {all}", asked.get());
+                    if guess.abs_diff(first) <= 1 && guess < all {
+                        assert!(asked.get() <= 4, "{} for a good guess", asked.get());
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn changes_are_listed_as_a_sentence_lists_them() {

@@ -7,12 +7,13 @@ use super::class::{Class, Classes};
 use super::events::{EventPoints, event_points};
 use super::flow::label::Labels;
 use super::live_range::LiveRanges;
+use super::names::lookup;
 use super::occupancy::{Occupancy, occupancy};
 use super::once::once;
 use super::peak_contents::PeakContents;
 pub(super) use super::sizes::{category, unpadded};
 use super::xprof::{self, Traces, XprofSpace};
-use crate::model::{BufferId, Bytes, Capacity, Device, MemorySpace, Program};
+use crate::model::{BufferId, Bytes, Capacity, Device, FastMap, MemorySpace, Program};
 
 /// Everything computed about a program.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct ProgramAnalysis {
     classes: OnceLock<Classes>,
     /// Labels of temporaries, computed on first use.
     labels: OnceLock<Labels>,
+    /// Paths of the entry's arguments, read on first use.
+    argument_paths: OnceLock<FastMap<i64, String>>,
 }
 
 /// Whether a program fits a memory space.
@@ -129,7 +132,8 @@ impl ProgramAnalysis {
                 .map(|replay| SpaceAnalysis::new(program, device, live.as_ref(), &traces, replay))
                 .collect()
         };
-        Self { live, spaces, traces, classes: OnceLock::new(), labels: OnceLock::new() }
+        let (classes, labels, argument_paths) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { live, spaces, traces, classes, labels, argument_paths }
     }
 
     /// Classes of the buffers. The first call is slow: not for the window's thread.
@@ -140,6 +144,11 @@ impl ProgramAnalysis {
     /// Labels of temporaries. The first call analyses all loops.
     pub fn labels(&self, program: &Program) -> &Labels {
         once(&self.labels, || Labels::new(program))
+    }
+
+    /// Paths of the entry's arguments by their numbers, as [`lookup::argument_paths`].
+    pub fn argument_paths(&self, program: &Program) -> &FastMap<i64, String> {
+        once(&self.argument_paths, || lookup::argument_paths(program))
     }
 
     /// Class of a buffer; from its category alone until the classes are computed.

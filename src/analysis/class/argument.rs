@@ -6,7 +6,6 @@ use crate::analysis::flow::may_have_weights;
 use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::steps::{LoopSteps, Steps};
 use crate::analysis::names::argument::{Hint, first_word, is_told_by_first_word};
-use crate::analysis::names::lookup::argument_paths;
 use crate::model::{Allocation, BufferId, FastMap, FastSet, Opcode, Program, ShapeNode};
 
 /// Share of a container's bytes that must be of one class for the rest to follow.
@@ -45,9 +44,13 @@ struct Evidence<'a> {
     untelling: FastSet<String>,
 }
 
-/// Classes of the entry's arguments, by number. `is_training`: op names show a backward pass.
-pub fn classes(program: &Program, is_training: bool, steps: &LoopSteps) -> FastMap<i64, (Class, Reason)> {
-    let paths = argument_paths(program);
+/// Classes of the entry's arguments, by number, with their paths. `is_training`: op names show a backward pass.
+pub fn classes(
+    program: &Program,
+    paths: &FastMap<i64, String>,
+    is_training: bool,
+    steps: &LoopSteps,
+) -> FastMap<i64, (Class, Reason)> {
     let flow = Flow::new(program);
     let arguments: Vec<Argument<'_>> = program
         .allocations

@@ -105,7 +105,8 @@ impl Classes {
     pub fn new(program: &Program, analysis: &ProgramAnalysis) -> Self {
         let passes = passes(program);
         let steps = &analysis.labels(program).steps;
-        let arguments = argument::classes(program, passes.contains(&Pass::Backward), steps);
+        let arguments =
+            argument::classes(program, analysis.argument_paths(program), passes.contains(&Pass::Backward), steps);
         let backward = first_backward(program, analysis, &passes);
         let class_of = |row: usize| -> (Class, Reason) {
             let buffer = BufferId::from_index(row);

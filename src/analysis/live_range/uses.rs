@@ -99,13 +99,18 @@ impl LiveRanges {
     pub fn results(&self, program: &Program) -> Vec<(Vec<i64>, BufferId)> {
         let root = program.entry.and_then(|entry| program.computations.get(entry.index())).map_or(NO_ROW, |c| c.root);
         let Some(shape) = program.shape_of(InstructionId(root)) else { return Vec::new() };
-        // Positions in the result, by value.
-        let mut wanted: FastMap<u32, Vec<u32>> = FastMap::default();
+        // Position in the result, by value; those of values that are returned more than once besides.
+        let mut wanted = vec![NO_ROW; self.values.value.len()];
+        let mut again: FastMap<u32, Vec<u32>> = FastMap::default();
         for (node, leaf) in shape.nodes.iter().enumerate() {
             if !leaf.is_tuple()
                 && let Some(position) = self.values.position(&self.flat, root, node as u32)
+                && let Some(&value) = self.values.value.get(position as usize)
             {
-                wanted.entry(self.values.value[position as usize]).or_default().push(node as u32);
+                match wanted.get_mut(value as usize) {
+                    Some(first) if *first == NO_ROW => *first = node as u32,
+                    _ => again.entry(value).or_default().push(node as u32),
+                }
             }
         }
         let mut found: Vec<(u32, BufferId)> = Vec::new();
@@ -113,8 +118,10 @@ impl LiveRanges {
             if instruction == NO_ROW || node == NO_ROW {
                 continue;
             }
-            let nodes = self.values.position(&self.flat, instruction, node).and_then(|own| wanted.get(&own));
-            found.extend(nodes.into_iter().flatten().map(|&node| (node, BufferId(row as u32))));
+            let Some(own) = self.values.position(&self.flat, instruction, node) else { continue };
+            let Some(&first) = wanted.get(own as usize).filter(|&&first| first != NO_ROW) else { continue };
+            let others = again.get(&own).into_iter().flatten();
+            found.extend(std::iter::once(&first).chain(others).map(|&node| (node, BufferId(row as u32))));
         }
         found.sort_unstable();
         found.into_iter().map(|(node, buffer)| (shape.index_of(node), buffer)).collect()

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
+
 use super::scope;
 
 /// One of several similar layers of a model.
@@ -72,10 +74,15 @@ const CONTROL: [&str; 7] = ["checkpoint", "rematted_computation", "remat", "whil
 /// Fewest kinds of module in one that is numbered by kind and yet a block: an attention block has a norm and attention.
 const LEAST_KINDS: usize = 2;
 
+/// Whether a name may have a scope numbered by kind: some letter in it is a capital.
+fn may_be_by_kind(name: &str) -> bool {
+    name.bytes().any(|byte| byte.is_ascii_uppercase())
+}
+
 /// Stems of modules numbered by kind that are blocks, as they contain modules of several kinds themselves.
 fn blocks_by_kind(names: &[&str]) -> BTreeSet<String> {
     let mut inside: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for name in names {
+    for name in names.iter().filter(|name| may_be_by_kind(name)) {
         let parts = scope::path(name);
         for found in numbered(&parts).iter().filter(|found| is_kind(found.stem)) {
             let child = parts.get(found.place + 1).filter(|_| found.place + 2 < parts.len());
@@ -122,13 +129,88 @@ fn module<'a>(parts: &[&'a str], place: usize) -> &'a str {
 }
 
 /// Whether two modules have several layers each, of one kind: not one module under two names.
-fn are_twins(modules: &BTreeMap<String, Inside>) -> bool {
+fn are_twins(modules: &BTreeMap<&str, Inside>) -> bool {
     let several: Vec<&Inside> = modules.values().filter(|inside| inside.numbers.len() > 1).collect();
     several.len() > 1
         && several.windows(2).all(|pair| {
             let common = pair[0].children.intersection(&pair[1].children).count();
             common as f64 >= ALIKE * pair[0].children.len().max(pair[1].children.len()) as f64 && common > 1
         })
+}
+
+/// What the op names of a program, or of a part of it, show of its numbered scopes.
+#[derive(Debug, Default)]
+struct Scopes<'a> {
+    /// Numbers of each stem.
+    outer: BTreeMap<&'a str, BTreeSet<u64>>,
+    /// Scopes as they are.
+    plain: BTreeSet<&'a str>,
+    /// What is in the outermost numbered scopes, by stem and the scope that they are in.
+    modules: BTreeMap<&'a str, BTreeMap<&'a str, Inside>>,
+    /// What is in numbered scopes directly inside those, by both stems and the number of the outer one.
+    inner: BTreeMap<(&'a str, u64, &'a str), Inside>,
+}
+
+/// Names looked at as one piece of work.
+const PART: usize = 4096;
+
+impl<'a> Scopes<'a> {
+    fn add(&mut self, name: &'a str, layers: &Layers) {
+        let parts = scope::path(name);
+        let found = layers.numbered(&parts);
+        self.plain.extend(parts.split_last().map_or(&[][..], |row| row.1).iter().filter(|part| !part.contains('(')));
+        for layer in &found {
+            self.outer.entry(layer.stem).or_default().insert(layer.number);
+        }
+        if let [first, ..] = &found[..]
+            && let Some(child) = parts.get(first.place + 1)
+        {
+            let inside = self.modules.entry(first.stem).or_default().entry(module(&parts, first.place)).or_default();
+            inside.numbers.insert(first.number);
+            inside.add_child(child);
+        }
+        if let [first, second, ..] = &found[..]
+            && second.place == first.place + 1
+        {
+            let inside = self.inner.entry((first.stem, first.number, second.stem)).or_default();
+            inside.numbers.insert(second.number);
+            if let Some(child) = parts.get(second.place + 1).filter(|_| second.place + 2 < parts.len()) {
+                inside.add_child(child);
+            }
+        }
+    }
+
+    /// What two parts of a program show together.
+    fn with(mut self, other: Self) -> Self {
+        self.plain.extend(other.plain);
+        for (stem, numbers) in other.outer {
+            self.outer.entry(stem).or_default().extend(numbers);
+        }
+        for (stem, modules) in other.modules {
+            let own = self.modules.entry(stem).or_default();
+            for (module, inside) in modules {
+                own.entry(module).or_default().join(inside);
+            }
+        }
+        for (key, inside) in other.inner {
+            self.inner.entry(key).or_default().join(inside);
+        }
+        self
+    }
+}
+
+impl Inside {
+    fn add_child(&mut self, child: &str) {
+        let folded = scope::fold(child);
+        if !self.children.contains(&folded) {
+            self.children.insert(folded);
+        }
+    }
+
+    fn join(&mut self, mut other: Self) {
+        self.numbers.append(&mut other.numbers);
+        self.children.append(&mut other.children);
+    }
 }
 
 /// Fewest modules in a block; a numbered scope with fewer is an operation of a layer.
@@ -139,52 +221,31 @@ impl Layers {
     pub fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
         let names: Vec<&str> = names.collect();
         let mut layers = Self { blocks: blocks_by_kind(&names), ..Self::default() };
-        let mut outer: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
-        let mut plain: BTreeSet<&str> = BTreeSet::new();
-        let mut modules: BTreeMap<String, BTreeMap<String, Inside>> = BTreeMap::new();
-        let mut inner: BTreeMap<(String, u64, String), Inside> = BTreeMap::new();
-        for name in names {
-            let parts = scope::path(name);
-            let found = layers.numbered(&parts);
-            plain.extend(parts.split_last().map_or(&[][..], |row| row.1).iter().filter(|part| !part.contains('(')));
-            for layer in &found {
-                outer.entry(layer.stem.to_owned()).or_default().insert(layer.number);
+        let of_part = |names: &[&'a str]| {
+            let mut scopes = Scopes::default();
+            for name in names {
+                scopes.add(name, &layers);
             }
-            if let [first, ..] = &found[..]
-                && let Some(child) = parts.get(first.place + 1)
-            {
-                let own = modules.entry(first.stem.to_owned()).or_default();
-                let inside = own.entry(module(&parts, first.place).to_owned()).or_default();
-                inside.numbers.insert(first.number);
-                inside.children.insert(scope::fold(child));
-            }
-            if let [first, second, ..] = &found[..]
-                && second.place == first.place + 1
-            {
-                let key = (first.stem.to_owned(), first.number, second.stem.to_owned());
-                let inside = inner.entry(key).or_default();
-                inside.numbers.insert(second.number);
-                if let Some(child) = parts.get(second.place + 1).filter(|_| second.place + 2 < parts.len()) {
-                    inside.children.insert(scope::fold(child));
-                }
-            }
-        }
-        let bare = |(stem, numbers): &(&String, &BTreeSet<u64>)| {
-            let bare = stem.strip_suffix('_').filter(|bare| plain.contains(bare))?;
-            (numbers.first() == Some(&1)).then(|| (bare.to_owned(), (*stem).clone()))
+            scopes
         };
-        layers.firsts = outer.iter().filter_map(|row| bare(&row)).collect();
-        let is_first = |stem: &String| layers.firsts.values().any(|other| other == stem);
+        let parts: Vec<Scopes<'a>> = names.par_chunks(PART).map(of_part).collect();
+        let Scopes { outer, plain, modules, inner } = parts.into_iter().fold(Scopes::default(), Scopes::with);
+        let bare = |(stem, numbers): (&&str, &BTreeSet<u64>)| {
+            let bare = stem.strip_suffix('_').filter(|bare| plain.contains(bare))?;
+            (numbers.first() == Some(&1)).then(|| (bare.to_owned(), (*stem).to_owned()))
+        };
+        layers.firsts = outer.iter().filter_map(bare).collect();
+        let is_first = |stem: &str| layers.firsts.values().any(|other| other == stem);
         let several = outer.iter().filter(|(stem, numbers)| numbers.len() > 1 || is_first(stem));
-        layers.stems = several.map(|row| row.0.clone()).collect();
+        layers.stems = several.map(|row| (*row.0).to_owned()).collect();
         layers.nested = inner
             .into_iter()
             .filter(|((first, ..), inside)| {
-                layers.stems.contains(first) && inside.numbers.len() > 1 && inside.children.len() >= LEAST_MODULES
+                layers.stems.contains(*first) && inside.numbers.len() > 1 && inside.children.len() >= LEAST_MODULES
             })
-            .map(|((first, _, second), _)| (first, second))
+            .map(|((first, _, second), _)| (first.to_owned(), second.to_owned()))
             .collect();
-        layers.shared = modules.into_iter().filter(|row| are_twins(&row.1)).map(|row| row.0).collect();
+        layers.shared = modules.into_iter().filter(|row| are_twins(&row.1)).map(|row| row.0.to_owned()).collect();
         layers
     }
 

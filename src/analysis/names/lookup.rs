@@ -1,5 +1,7 @@
 //! Framework names of a program's instructions, arguments and buffers; a copy has the name of its source.
 
+use rayon::prelude::*;
+
 use super::scope;
 use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program};
 
@@ -33,13 +35,14 @@ pub fn argument_paths(program: &Program) -> FastMap<i64, String> {
     let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else {
         return FastMap::default();
     };
-    (entry.start..entry.end)
+    let parameters: Vec<u32> = (entry.start..entry.end)
         .filter(|&row| program.instructions.opcode.get(row as usize) == Some(&Opcode::PARAMETER))
-        .map(|row| {
-            let number = i64::from(program.instructions.argument[row as usize]);
-            (number, program.text.op_name(InstructionId(row)))
-        })
-        .collect()
+        .collect();
+    let path = |&row: &u32| {
+        let number = i64::from(*program.instructions.argument.get(row as usize)?);
+        Some((number, program.text.op_name(InstructionId(row))))
+    };
+    parameters.par_iter().filter_map(path).collect::<Vec<_>>().into_iter().collect()
 }
 
 /// The source of a copy, view or asynchronous operation.

@@ -89,10 +89,13 @@ fn packed(groups: &[Group], order: Order, families: usize) -> Placement {
         (std::cmp::Reverse((first, second)), group.id)
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; families] };
-    let mut occupied = Occupied::new(groups.iter().flat_map(|group| group.ranges.iter().copied()));
+    let ranges: Vec<LiveRange> = ranked.iter().flat_map(|group| group.ranges.iter().copied()).collect();
+    let mut occupied = Occupied::new(&ranges);
+    let mut next = 0;
     for group in ranked {
-        let offset = occupied.smallest_gap(group.size, &group.ranges);
-        occupied.insert(group.size, &group.ranges, offset);
+        let own = next..next + group.ranges.len();
+        next = own.end;
+        let offset = occupied.place(group.size, own);
         placement.offsets[group.family] = offset;
         placement.heap = placement.heap.max(offset.saturating_add(group.size));
     }

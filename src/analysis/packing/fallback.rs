@@ -1,6 +1,6 @@
 //! The fallback packer: largest (or longest-lived) block first, each in the smallest gap among overlapping blocks.
 
-use super::occupied::Occupied;
+use super::occupied::{LiveRange, Occupied};
 use super::{Block, Placement};
 
 /// Maximum number of blocks to pack: each is packed in two orders for every change that is tried.
@@ -33,11 +33,11 @@ pub(super) fn packed(blocks: &[Block], order: Order, is_too_large: &dyn Fn(u64) 
         })
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; blocks.len()] };
-    let range = |block: &Block| (block.start, block.end);
-    let mut occupied = Occupied::new(blocks.iter().filter(|block| block.size > 0).map(range));
-    for i in ranked {
+    let ranges: Vec<LiveRange> = ranked.iter().map(|&i| (blocks[i as usize].start, blocks[i as usize].end)).collect();
+    let mut occupied = Occupied::new(&ranges);
+    for (place, i) in ranked.into_iter().enumerate() {
         let block = &blocks[i as usize];
-        let offset = occupied.smallest_gap(block.size, &[range(block)]);
+        let offset = occupied.place(block.size, place..place + 1);
         placement.offsets[i as usize] = offset;
         let top = offset.saturating_add(block.size);
         if top > placement.heap {
@@ -46,7 +46,6 @@ pub(super) fn packed(blocks: &[Block], order: Order, is_too_large: &dyn Fn(u64) 
                 return None;
             }
         }
-        occupied.insert(block.size, &[range(block)], offset);
     }
     Some(placement)
 }

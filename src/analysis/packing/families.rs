@@ -25,6 +25,8 @@ pub struct Families {
     pub member_of: Vec<(u32, u32)>,
     /// Number of events in the trace.
     pub events: u32,
+    /// The family by buffer row, or `NO_ROW`: [`Self::member_of`] to look up in.
+    pub(in crate::analysis) of: Vec<u32>,
 }
 
 impl Families {
@@ -75,14 +77,18 @@ impl Families {
         }
         families.member_of.sort_unstable();
         families.member_of.dedup_by_key(|row| row.0);
+        // A buffer that is allocated more than once counts for the first of its families.
+        for &(buffer, family) in &families.member_of {
+            family_of[buffer as usize] = family;
+        }
+        families.of = family_of;
         (!families.list.is_empty()).then_some(families)
     }
 
     /// The family of a buffer.
     #[must_use]
     pub fn of(&self, buffer: BufferId) -> Option<usize> {
-        let row = self.member_of.binary_search_by_key(&buffer.0, |row| row.0).ok()?;
-        Some(self.member_of[row].1 as usize)
+        self.of.get(buffer.index()).filter(|&&family| family != NO_ROW).map(|&family| family as usize)
     }
 
     /// The families as blocks to pack, in the same order.

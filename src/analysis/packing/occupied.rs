@@ -1,5 +1,7 @@
 //! Occupied addresses by time: finds free ranges for a block without checking every block placed before it.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use super::ALIGNMENT;
@@ -10,85 +12,140 @@ pub type LiveRange = (u32, u32);
 /// Ranges of addresses, sorted, disjoint and not touching; the ends are aligned.
 type Ranges = SmallVec<[(u64, u64); 1]>;
 
-/// Address ranges occupied at each time, in a segment tree over the times at which blocks begin or end.
+/// Address ranges occupied at each time, in a segment tree over the times at which blocks begin: two blocks that are live
+/// at once are both live where the later one begins.
 ///
 /// A block is stored at the few nodes that together span its live range; adjacent ranges are merged. Packed blocks
-/// leave few gaps, so each node stores little however many blocks there are.
+/// leave few gaps, so each node stores little however many blocks there are. As every block is known beforehand, a node
+/// is kept up to date only as long as blocks are to come that look at it: long blocks alone look at the upper nodes, where
+/// most ranges are.
 #[derive(Debug)]
 pub struct Occupied {
-    /// Times at which a block begins or ends, ascending.
-    times: Vec<u32>,
-    /// Number of leaves of the tree: a power of two.
-    leaves: usize,
-    /// Ranges of the blocks stored at each node: those that live throughout the node's times.
-    throughout: Vec<Ranges>,
-    /// Ranges of the blocks stored at each node or below it: those that live at any of the node's times.
-    within: Vec<Ranges>,
+    nodes: Vec<Node>,
+    /// The nodes that each live range looks at: those that together span it, then those above them.
+    looked_at: Vec<u32>,
+    /// Where in `looked_at` the nodes end that span each live range, and those above them.
+    ends: Vec<(usize, usize)>,
     /// Scratch space: the ranges met by a query.
     met: Vec<(u64, u64)>,
 }
 
+/// A node of the tree.
+#[derive(Debug, Default)]
+struct Node {
+    /// Ranges of the blocks stored at it: those that live throughout the node's times.
+    throughout: Ranges,
+    /// Ranges of the blocks stored at it or below it: those that live at any of the node's times.
+    within: Ranges,
+    /// Live ranges to come that the node is a part of; they look at what is within it.
+    parts: u32,
+    /// Live ranges to come with a part below the node; they look at what lives throughout it.
+    below: u32,
+}
+
 impl Occupied {
-    /// An empty index; `ranges` are the live ranges of all blocks to be placed.
+    /// An empty index; `ranges` are the live ranges of all blocks, in the order in which they will be placed.
     #[must_use]
-    pub fn new(ranges: impl Iterator<Item = LiveRange>) -> Self {
-        let mut times: Vec<u32> = ranges.flat_map(|range| [range.0, range.1]).collect();
+    pub fn new(ranges: &[LiveRange]) -> Self {
+        let mut times: Vec<u32> = ranges.iter().map(|range| range.0).collect();
         times.sort_unstable();
         times.dedup();
         let leaves = times.len().next_power_of_two();
-        Self {
-            times,
-            leaves,
-            throughout: vec![Ranges::new(); 2 * leaves],
-            within: vec![Ranges::new(); 2 * leaves],
-            met: Vec::new(),
-        }
-    }
-
-    /// First and last leaf of a live range; empty if its end is before its start.
-    fn leaves_of(&self, (start, end): LiveRange) -> (usize, usize) {
-        let rank = |time: u32| self.times.partition_point(|&t| t < time);
-        (self.leaves + rank(start), self.leaves + rank(end))
-    }
-
-    /// Offset of the smallest gap that fits `size` bytes during some live ranges (the lowest of equal ones), or else of
-    /// the end of the occupied addresses.
-    pub fn smallest_gap(&mut self, size: u64, ranges: &[LiveRange]) -> u64 {
-        self.met.clear();
-        for &range in ranges {
-            let (first, last) = self.leaves_of(range);
-            for_each_node(first, last, |node| self.met.extend_from_slice(&self.within[node]));
-            for_each_ancestor(first, last, |node| self.met.extend_from_slice(&self.throughout[node]));
-        }
-        // Ranges that begin at the same address leave the same gap before them, in whatever order.
-        self.met.sort_by_key(|range| range.0);
-        let mut best = u64::MAX;
-        let mut best_at = None;
-        // First address above all ranges so far.
-        let mut free_from = 0u64;
-        for &(offset, top) in &self.met {
-            let room = offset.saturating_sub(free_from);
-            if room >= size && room < best {
-                best = room;
-                best_at = Some(free_from);
+        let mut nodes: Vec<Node> = std::iter::repeat_with(Node::default).take(2 * leaves).collect();
+        let (mut looked_at, mut ends) = (Vec::new(), Vec::with_capacity(ranges.len()));
+        for &(start, end) in ranges {
+            // A live range that ends before it starts spans nothing.
+            let (first, last) = (times.partition_point(|&t| t < start), times.partition_point(|&t| t <= end));
+            if first < last {
+                let (first, last) = (leaves + first, leaves + last - 1);
+                for_each_node(first, last, |node| {
+                    nodes[node].parts += 1;
+                    looked_at.push(node as u32);
+                });
+                let parts = looked_at.len();
+                for_each_ancestor(first, last, |node| {
+                    nodes[node].below += 1;
+                    looked_at.push(node as u32);
+                });
+                ends.push((parts, looked_at.len()));
+            } else {
+                ends.push((looked_at.len(), looked_at.len()));
             }
-            free_from = free_from.max(top);
         }
-        best_at.unwrap_or(free_from)
+        Self { nodes, looked_at, ends, met: Vec::new() }
     }
 
-    /// Occupies `size` bytes at an offset during some live ranges.
-    pub fn insert(&mut self, size: u64, ranges: &[LiveRange], offset: u64) {
+    /// The nodes that together span a live range, and those above them.
+    fn looked_at(&self, range: usize) -> (Range<usize>, Range<usize>) {
+        let start = range.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |ends| ends.1);
+        let (parts, above) = self.ends.get(range).copied().unwrap_or((start, start));
+        (start..parts, parts..above)
+    }
+
+    /// Occupies `size` bytes during some of the live ranges, by their numbers: at the smallest gap that fits them (the
+    /// lowest of equal ones), or else at the end of the occupied addresses. Returns their offset.
+    pub fn place(&mut self, size: u64, ranges: Range<usize>) -> u64 {
+        self.met.clear();
+        for range in ranges.clone() {
+            let (parts, above) = self.looked_at(range);
+            for &node in &self.looked_at[parts] {
+                let node = &mut self.nodes[node as usize];
+                node.parts -= 1;
+                self.met.extend_from_slice(&node.within);
+            }
+            for &node in &self.looked_at[above] {
+                let node = &mut self.nodes[node as usize];
+                node.below -= 1;
+                self.met.extend_from_slice(&node.throughout);
+            }
+        }
+        let offset = smallest_gap(size, &mut self.met);
         let top = offset.saturating_add(size).checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
-        for &range in ranges {
-            let (first, last) = self.leaves_of(range);
-            for_each_node(first, last, |node| {
-                merge(&mut self.throughout[node], (offset, top));
-                merge(&mut self.within[node], (offset, top));
-            });
-            for_each_ancestor(first, last, |node| merge(&mut self.within[node], (offset, top)));
+        for range in ranges {
+            let (parts, above) = self.looked_at(range);
+            for &node in &self.looked_at[parts] {
+                let node = &mut self.nodes[node as usize];
+                if node.below > 0 {
+                    merge(&mut node.throughout, (offset, top));
+                }
+                node.keep_within((offset, top));
+            }
+            for &node in &self.looked_at[above] {
+                self.nodes[node as usize].keep_within((offset, top));
+            }
+        }
+        offset
+    }
+}
+
+impl Node {
+    fn keep_within(&mut self, range: (u64, u64)) {
+        if self.parts > 0 {
+            merge(&mut self.within, range);
         }
     }
+}
+
+/// Start of the smallest gap of at least `size` bytes between ranges, the lowest of equal ones, or else their end.
+fn smallest_gap(size: u64, ranges: &mut [(u64, u64)]) -> u64 {
+    // Ranges that begin at the same address leave the same gap before them, in whatever order.
+    ranges.sort_unstable_by_key(|range| range.0);
+    let mut best = u64::MAX;
+    let mut best_at = None;
+    // First address above all ranges so far.
+    let mut free_from = 0u64;
+    for &(offset, top) in &*ranges {
+        let room = offset.saturating_sub(free_from);
+        if room >= size && room < best {
+            best = room;
+            best_at = Some(free_from);
+            if room == size {
+                break;
+            }
+        }
+        free_from = free_from.max(top);
+    }
+    best_at.unwrap_or(free_from)
 }
 
 /// Calls `each` with the fewest nodes that together span some leaves, both ends included.

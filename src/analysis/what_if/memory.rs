@@ -3,6 +3,8 @@
 
 use std::sync::OnceLock;
 
+use rayon::prelude::*;
+
 use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
 use super::edit::Arguments;
@@ -16,12 +18,12 @@ use super::shapes::Shapes;
 use super::state::ArgumentRows;
 use crate::analysis::class::Class;
 use crate::analysis::flow::node_at;
-use crate::analysis::names::lookup::{argument_paths, is_rematerialised};
+use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::packing::Families;
 use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
-    AllocationId, BufferId, Device, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW, Opcode, Program,
+    Allocation, AllocationId, BufferId, Device, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW, Opcode, Program,
     TpuGeneration,
 };
 
@@ -156,8 +158,14 @@ impl Memory {
     /// Prepares a memory space.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis, device: &Device) -> Self {
-        let families = space.xprof.trace.and_then(|trace| Families::new(program, trace)).unwrap_or_default();
-        let base = bases(program, analysis, space.color);
+        // What is always live, and what buffers are for: neither needs the other.
+        let (base, (families, classes)) = rayon::join(
+            || bases(program, analysis, space.color),
+            || {
+                let families = space.xprof.trace.and_then(|trace| Families::new(program, trace)).unwrap_or_default();
+                (families, analysis.classes(program))
+            },
+        );
         let (start, end) = families.extent(program);
         let heap = end - start;
         let temporaries = (space.xprof.allocated - space.xprof.always_live).0;
@@ -221,10 +229,15 @@ impl Memory {
             .filter_map(|donor| kept_arguments.get(&(donor.parameter, donor.parameter_index.as_slice())).copied())
             .collect();
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
-        let data = batch::data_arguments(program, analysis.classes(program), &base, (&families, labels));
+        let data = batch::data_arguments(program, classes, &base, (&families, labels));
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
-        let kept = SavedForBackward::new(program, analysis, (&base, &data), &families, (&family_names, &points));
-        let classes = analysis.classes(program);
+        let (kept, (last_read, lodgers)) = rayon::join(
+            || SavedForBackward::new(program, analysis, (&base, &data), &families, (&family_names, &points)),
+            || {
+                let lodgers = base.iter().map(|base| lodgers_of(program, analysis, base)).collect();
+                (last_reads(program, analysis, &base), lodgers)
+            },
+        );
         let trains = batch::trains(classes, &base);
         let is_weight =
             |base: &Base| matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) == Class::Weight;
@@ -237,8 +250,6 @@ impl Memory {
         for (row, data) in data.iter().enumerate().rev() {
             data_rows[data.base as usize] = row as u32;
         }
-        let last_read = last_reads(program, analysis, &base);
-        let lodgers = base.iter().map(|base| lodgers_of(program, analysis, base)).collect();
         Self {
             lodgers,
             color: space.color,
@@ -412,7 +423,7 @@ fn short_role(program: &Program, base: &Base) -> ShortRole {
 
 /// The always-live allocations of a space.
 fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> Vec<Base> {
-    let paths = argument_paths(program);
+    let paths = analysis.argument_paths(program);
     // The result each allocation holds.
     let mut results: FastMap<u32, (Vec<i64>, BufferId)> = FastMap::default();
     for (place, buffer) in analysis.live.as_ref().map(|live| live.results(program)).unwrap_or_default() {
@@ -422,15 +433,13 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
     }
     let entry = program.entry.and_then(|entry| program.computations.get(entry.index()));
     let entry_root = entry.map(|entry| entry.root).filter(|&root| root != NO_ROW).map(InstructionId);
-    let mut bases = Vec::new();
-    for (row, allocation) in program.allocations.iter().enumerate() {
+    let base = |(row, allocation): (usize, &Allocation)| {
         if allocation.color != color || allocation.is_thread_local || !allocation.is_indefinite() {
-            continue;
+            return None;
         }
         let assigned = program.assigned_to(allocation);
-        let largest =
-            assigned.iter().map(|a| a.buffer).max_by_key(|&b| (program.buffers.size_of(b), std::cmp::Reverse(b)));
-        let Some(mut largest) = largest else { continue };
+        let largest = assigned.iter().map(|a| a.buffer);
+        let mut largest = largest.max_by_key(|&b| (program.buffers.size_of(b), std::cmp::Reverse(b)))?;
         let argument = |buffer: &BufferId| {
             let instruction = program.buffers.instruction_of(*buffer);
             instruction.is_some_and(|i| program.instructions.opcode.get(i.index()) == Some(&Opcode::PARAMETER))
@@ -446,17 +455,16 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
             (largest, Role::Other)
         };
         // A buffer of the same size and shape is the same data on its way to the result, not a temporary that hosts.
-        if is_alike(program, largest, buffer) {
+        if largest != buffer && is_alike(program, largest, buffer) {
             largest = buffer;
         }
         let returned = match &role {
             Role::Result(place) => entry_root.and_then(|root| node_at(program, root, place)).cloned(),
             _ => None,
         };
-        let allocation_id = AllocationId(row as u32);
-        bases.push(Base { allocation: allocation_id, size: allocation.size.0, buffer, largest, role, returned });
-    }
-    bases
+        Some(Base { allocation: AllocationId(row as u32), size: allocation.size.0, buffer, largest, role, returned })
+    };
+    program.allocations.par_iter().enumerate().filter_map(base).collect()
 }
 
 /// A buffer that lies in a result's memory before the result does, such as a gradient or an array that a loop fills.

@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 
+use rayon::prelude::*;
+
 use super::base::{Base, Role};
 use super::batch::{DataArgument, outline};
 use super::turn::Turn;
@@ -14,7 +16,7 @@ use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
-use crate::model::{InstructionId, Program, ShapeNode};
+use crate::model::{FastMap, FastSet, InstructionId, Program, ShapeNode};
 
 /// Smallest size taken for a vocabulary; logits over less do not matter.
 const LEAST_VOCABULARY: i64 = 8192;
@@ -88,11 +90,14 @@ impl SavedForBackward {
         families: &Families,
         (names, points): (&[String], &[u32]),
     ) -> Self {
-        let passes: Vec<Pass> = names.iter().map(|name| pass_of(name)).collect();
+        let passes: Vec<Pass> = names.par_iter().map(|name| pass_of(name)).collect();
         let weights = Weights::new(program, analysis, bases);
         let is_activation =
             |node: &ShapeNode| node.element_type.is_float() && !weights.outlines.contains(&outline(&node.dimensions));
-        let turn = Turn::new(program, analysis, (families, points), (&passes, names), is_activation);
+        let (turn, softmax) = rayon::join(
+            || Turn::new(program, analysis, (families, points), (&passes, names), is_activation),
+            || Softmax::new(program),
+        );
         let mut kept = Self { turn, passes, ..Self::default() };
         kept.find_stacks(program, analysis, families, &weights);
         kept.tell_loops_in_layers();
@@ -107,7 +112,6 @@ impl SavedForBackward {
             kept.vocabulary = weights.vocabulary();
             kept.sequence = data.iter().filter_map(|d| d.dimensions.get(1).copied()).max();
         }
-        let softmax = Softmax::new(program);
         let of_data: HashSet<i64> = data.iter().flat_map(|d| d.dimensions.iter().copied()).collect();
         let is_vocabulary = |classes: i64| weights.sizes.contains(&classes) && !of_data.contains(&classes);
         let by_softmax: Vec<&(i64, Vec<i64>)> =
@@ -120,28 +124,34 @@ impl SavedForBackward {
             let buffer = families.list.get(family)?.root;
             program.buffer_node(buffer).filter(|node| node.element_type.is_float())
         };
-        for family in 0..families.list.len() {
-            let Some(node) = node(family) else { continue };
-            let is_stack = kept.is_stack(family);
+        let sequence = kept.sequence;
+        let shape_of = |node: &ShapeNode, is_stack: bool| {
             // The leading dimension of a stack is the layer.
             let dimensions = if is_stack { node.dimensions.get(1..).unwrap_or_default() } else { &node.dimensions };
             let own = outline(dimensions);
-            let has_classes = || {
-                let is_own = |logits: &&(i64, Vec<i64>)| logits.1 == own;
-                by_tokens.is_some_and(|vocabulary| weights.are_logits(node, vocabulary))
-                    || (by_softmax.iter().any(is_own) && !weights.outlines.contains(&own))
-            };
-            if !is_stack && has_classes() {
-                kept.logits.push(family as u32);
-                continue;
-            }
-            let is_named_so = |sequence: i64| {
-                let name = names.get(family).map_or("", String::as_str).to_ascii_lowercase();
-                let is_named = ["attention", "attn", "softmax", "scores"].iter().any(|word| name.contains(word));
-                weights.are_scores(dimensions, sequence, is_named)
-            };
+            let is_own = |logits: &&(i64, Vec<i64>)| logits.1 == own;
+            let has_classes = by_tokens.is_some_and(|vocabulary| weights.are_logits(node, vocabulary))
+                || (by_softmax.iter().any(is_own) && !weights.outlines.contains(&own));
             let by_softmax = softmax.are_scores(&own, &weights.sizes) && !weights.outlines.contains(&own);
-            if by_softmax || kept.sequence.is_some_and(is_named_so) {
+            let are_scores = |is_named| {
+                by_softmax || sequence.is_some_and(|length| weights.are_scores(dimensions, length, is_named))
+            };
+            Meaning { logits: !is_stack && has_classes, scores: are_scores(false), scores_if_named: are_scores(true) }
+        };
+        // Most equal shapes of a program are one value, whose place stands for it.
+        let mut known: FastMap<(*const ShapeNode, bool), Meaning> = FastMap::default();
+        for family in 0..families.list.len() {
+            let Some(node) = node(family) else { continue };
+            let is_stack = kept.is_stack(family);
+            let meaning =
+                *known.entry((std::ptr::from_ref(node), is_stack)).or_insert_with(|| shape_of(node, is_stack));
+            let is_named = || {
+                let name = names.get(family).map_or("", String::as_str).to_ascii_lowercase();
+                ["attention", "attn", "softmax", "scores"].iter().any(|word| name.contains(word))
+            };
+            if meaning.logits {
+                kept.logits.push(family as u32);
+            } else if meaning.scores || (meaning.scores_if_named && is_named()) {
                 kept.scores.push(family as u32);
             }
         }
@@ -225,9 +235,20 @@ impl SavedForBackward {
     }
 }
 
+/// What arrays of a shape are.
+#[derive(Debug, Clone, Copy)]
+struct Meaning {
+    /// Logits, or their gradient.
+    logits: bool,
+    /// Attention scores, or their gradient.
+    scores: bool,
+    /// The same where the op name speaks of attention.
+    scores_if_named: bool,
+}
+
 /// Dimensions of the program's weights.
 struct Weights {
-    outlines: HashSet<Vec<i64>>,
+    outlines: FastSet<Vec<i64>>,
     /// Every dimension size, per device and global.
     sizes: HashSet<i64>,
     /// Largest global dimension of each matrix, and its size per device.
@@ -237,7 +258,7 @@ struct Weights {
 impl Weights {
     fn new(program: &Program, analysis: &ProgramAnalysis, bases: &[Base]) -> Self {
         let classes = analysis.classes(program);
-        let mut weights = Self { outlines: HashSet::new(), sizes: HashSet::new(), largest: Vec::new() };
+        let mut weights = Self { outlines: FastSet::default(), sizes: HashSet::new(), largest: Vec::new() };
         for base in bases {
             let Role::Argument { number, .. } = &base.role else { continue };
             if !matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer) {

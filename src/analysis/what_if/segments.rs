@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use rayon::prelude::*;
 
 use super::saved_for_backward::SavedForBackward;
 use super::turn::{Read, Turn};
@@ -207,9 +208,11 @@ fn inputs(families: &Families, turn: &Turn, of_read: &[Option<u32>], of_family: 
 /// another layer, as equal constants are made once.
 #[must_use]
 pub fn family_names(program: &Program, labels: &Labels, families: &Families) -> Vec<String> {
-    let roots = families.list.iter().map(|family| program.buffers.instruction_of(family.root));
-    let mut names: Vec<String> =
-        roots.map(|root| root.map_or_else(String::new, |at| labels.loops.op_name(program, at))).collect();
+    let name = |family: &Family| {
+        let root = program.buffers.instruction_of(family.root);
+        root.map_or_else(String::new, |at| labels.loops.op_name(program, at))
+    };
+    let mut names: Vec<String> = families.list.par_iter().map(name).collect();
     if !labels.loops.has_stacks() {
         return names;
     }
@@ -218,7 +221,7 @@ pub fn family_names(program: &Program, labels: &Labels, families: &Families) -> 
         let part = labels.role(program, family.root).filter(|part| part.layers > 0)?;
         Some(program.text.op_name(part.at)).filter(|name| layers.of(name).is_some())
     };
-    let found: Vec<Option<String>> = families.list.iter().map(of_loop).collect();
+    let found: Vec<Option<String>> = families.list.par_iter().map(of_loop).collect();
     for (name, found) in names.iter_mut().zip(found) {
         if let Some(found) = found {
             *name = found;

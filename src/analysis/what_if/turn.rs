@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::layer_use::{LayerUse, Mark};
 use crate::analysis::names::layer::{Layer, Layers};
@@ -91,8 +93,8 @@ impl Turn {
             turn.layer_of = families.list.iter().zip(passes).map(place).collect();
             used_at.iter().map(|&(point, layer)| (time_of(point), layer)).collect()
         } else {
-            turn.layer_of =
-                names.iter().map(|name| known.of(name).map(|layer| turn.row_of(&mut rows, layer))).collect();
+            let layers: Vec<Option<Layer>> = names.par_iter().map(|name| known.of(name)).collect();
+            turn.layer_of = layers.into_iter().map(|layer| layer.map(|layer| turn.row_of(&mut rows, layer))).collect();
             turn.windows(families)
         };
         turn.runs = vec![turn.never(); turn.layers.len()];
@@ -101,28 +103,44 @@ impl Turn {
             let next = windows.get(windows.partition_point(|window| window.0 <= begin));
             *run = (begin, next.map_or(at, |next| next.0.min(at)));
         }
+        let reads_of_families = |reads: &[(u32, u32, u32)]| -> Vec<(u32, u32, u32)> {
+            let family = |&(buffer, point, reader): &_| Some((families.of(BufferId(buffer))? as u32, point, reader));
+            reads.iter().filter_map(family).collect()
+        };
+        let of_families = reads_of_families(forward);
         let mut layer_of_reader: FastMap<u32, Option<u32>> = FastMap::default();
-        for &(buffer, point, reader) in forward {
-            let Some(family) = families.of(BufferId(buffer)) else { continue };
-            let layer = if known.is_empty() {
-                layer_at(&used_at, point)
-            } else {
-                *layer_of_reader.entry(reader).or_insert_with(|| {
-                    known.of(&op_name(program, InstructionId(reader))).map(|layer| turn.row_of(&mut rows, layer))
-                })
+        if !known.is_empty() {
+            let mut readers: Vec<u32> = of_families.iter().map(|read| read.2).collect();
+            // In the order of the program, in which each reads all that it reads at once.
+            readers.dedup();
+            let layer = |&reader: &u32| known.of(&op_name(program, InstructionId(reader)));
+            let layers: Vec<Option<Layer>> = readers.par_iter().map(layer).collect();
+            layer_of_reader.reserve(readers.len());
+            for (reader, layer) in readers.into_iter().zip(layers) {
+                layer_of_reader.insert(reader, layer.map(|layer| turn.row_of(&mut rows, layer)));
+            }
+        }
+        let mut clock = Clock::new(points);
+        turn.reads.reserve_exact(of_families.len());
+        for (family, point, reader) in of_families {
+            let layer = match layer_of_reader.get(&reader) {
+                Some(&layer) => layer,
+                None => layer_at(&used_at, point),
             };
-            turn.reads.push(Read { family: family as u32, time: time_of(point), layer, reader });
+            turn.reads.push(Read { family, time: clock.time_of(point), layer, reader });
         }
         turn.is_by_use = known.is_empty();
         turn.needed_at = vec![None; families.list.len()];
-        for &(buffer, point, reader) in &reads[forward.len()..] {
-            if let Some(family) = families.of(BufferId(buffer)) {
-                turn.needed_at[family].get_or_insert_with(|| time_of(point));
-                turn.late_reads.push((family as u32, time_of(point), reader));
+        for (family, point, reader) in reads_of_families(&reads[forward.len()..]) {
+            let time = clock.time_of(point);
+            if let Some(needed_at) = turn.needed_at.get_mut(family as usize) {
+                needed_at.get_or_insert(time);
             }
+            turn.late_reads.push((family, time, reader));
         }
-        turn.late_reads.sort_unstable();
-        turn.reads.sort_unstable();
+        let count = families.list.len();
+        turn.late_reads = by_family(&turn.late_reads, count, |read| read.0, |read| read.1);
+        turn.reads = by_family(&turn.reads, count, |read| read.family, |read| read.time);
         turn.reads.dedup();
         Some(turn)
     }
@@ -211,6 +229,55 @@ impl Turn {
     #[must_use]
     pub fn reads(&self) -> &[Read] {
         &self.reads
+    }
+}
+
+/// Reads that are ordered by time, ordered by family, then time, then the rest of them.
+fn by_family<T: Ord + Copy>(
+    reads: &[T],
+    families: usize,
+    family: impl Fn(&T) -> u32,
+    time: impl Fn(&T) -> u32,
+) -> Vec<T> {
+    let Some(&first) = reads.first() else { return Vec::new() };
+    let mut next = vec![0usize; families + 1];
+    for read in reads {
+        next[family(read) as usize + 1] += 1;
+    }
+    for row in 1..next.len() {
+        next[row] += next[row - 1];
+    }
+    let mut sorted = vec![first; reads.len()];
+    for read in reads {
+        let place = &mut next[family(read) as usize];
+        sorted[*place] = *read;
+        *place += 1;
+    }
+    for run in sorted.chunk_by_mut(|a, b| (family(a), time(a)) == (family(b), time(b))) {
+        run.sort_unstable();
+    }
+    sorted
+}
+
+/// Times of program points that are asked for in ascending order.
+struct Clock<'a> {
+    /// The program point of each heap event.
+    points: &'a [u32],
+    /// Events before the point that was asked for last.
+    before: usize,
+}
+
+impl<'a> Clock<'a> {
+    const fn new(points: &'a [u32]) -> Self {
+        Self { points, before: 0 }
+    }
+
+    /// Twice the number of heap events before a point.
+    fn time_of(&mut self, point: u32) -> u32 {
+        while self.points.get(self.before).is_some_and(|&event| event < point) {
+            self.before += 1;
+        }
+        2 * self.before as u32
     }
 }
 
