@@ -31,7 +31,7 @@ pub struct Mark {
     pub layer: Option<u32>,
     /// Its pass.
     pub pass: Pass,
-    /// Elements of its result.
+    /// Elements of its result, of all arrays in it.
     pub elements: u64,
 }
 
@@ -165,8 +165,10 @@ fn first_array(program: &Program, at: InstructionId) -> Option<&ShapeNode> {
     program.shape_of(at)?.nodes.iter().find(|node| !node.is_tuple())
 }
 
+/// Elements of all arrays of an operation's result: what is fused may return a sum beside what it is summed from.
 fn elements(program: &Program, at: InstructionId) -> u64 {
-    first_array(program, at).map_or(0, ShapeNode::element_count)
+    let arrays = program.shape_of(at).into_iter().flat_map(|shape| shape.nodes.iter().filter(|node| !node.is_tuple()));
+    arrays.fold(0, |sum, node| node.element_count().saturating_add(sum))
 }
 
 /// Operations that repeat.
