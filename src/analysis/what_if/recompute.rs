@@ -164,7 +164,7 @@ impl State<'_> {
     /// printed as it was before the compiler ordered it.
     fn make_gradients_at_once(&mut self, segments: &[Segment], is_meant: &[bool]) {
         let memory = self.memory;
-        if memory.capacity.is_some_and(|capacity| memory.allocated > capacity) {
+        if !self.is_ordered {
             return;
         }
         let mut starts: Vec<(u32, bool)> =

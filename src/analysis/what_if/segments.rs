@@ -194,7 +194,8 @@ fn inputs(families: &Families, turn: &Turn, of_read: &[Option<u32>], of_family: 
         }
         let is_own = of_family.get(read.family as usize).copied().flatten() == Some(segment?);
         let is_before = families.list.get(read.family as usize).is_some_and(|family| 2 * family.first < turn.at);
-        (!is_own && is_before).then_some((read.family, segment?))
+        // Of an input that is computed several times, the first is kept.
+        (!is_own && is_before && !turn.is_again(read.family)).then_some((read.family, segment?))
     };
     let mut found: Vec<(u32, u32)> = turn.reads().iter().zip(of_read).filter_map(input).collect();
     found.sort_unstable();

@@ -82,6 +82,8 @@ pub struct State<'a> {
     pub(super) is_optimistic: bool,
     /// Whether the best case differs from the expected one.
     pub(super) may_differ: bool,
+    /// Whether the program is taken to be in the order in which the compiler runs one that fits.
+    pub(super) is_ordered: bool,
     /// Bytes that lose their memory to a donated argument, in a program without a heap.
     pub(super) homeless: u64,
     /// The largest temporary that lived in the memory of a result and gets memory of its own.
@@ -133,6 +135,7 @@ impl<'a> State<'a> {
             is_bound: false,
             is_optimistic: false,
             may_differ: false,
+            is_ordered: !memory.is_over(),
             homeless: 0,
             largest_housed: 0,
             fused: 0,

@@ -25,7 +25,16 @@ impl<'a> Trial<'a> {
     /// Applies changes.
     #[must_use]
     pub fn new(memory: &'a Memory, program: &'a Program, edits: &'a [Edit]) -> Self {
-        Self::finished(State::changed(program, memory, edits), edits)
+        let trial = Self::finished(State::changed(program, memory, edits), edits);
+        let Some(capacity) = memory.capacity.filter(|_| !trial.state.is_ordered && trial.state.kinds.remat) else {
+            return trial;
+        };
+        // A program that does not fit is printed before the compiler orders it; if it fits now, it is ordered.
+        let mut state = State::new(program, memory);
+        state.is_ordered = true;
+        state.apply_all(edits);
+        let ordered = Self::finished(state, edits);
+        if ordered.least <= capacity { ordered } else { trial }
     }
 
     fn finished(mut state: State<'a>, edits: &'a [Edit]) -> Self {

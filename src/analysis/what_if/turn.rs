@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::again::Again;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::layer_use::{LayerUse, Mark};
 use crate::analysis::names::layer::{Layer, Layers};
@@ -48,6 +49,8 @@ pub struct Turn {
     needed_at: Vec<Option<u32>>,
     /// Reads after the turn: family, time and the instruction that reads; ascending.
     late_reads: Vec<(u32, u32, u32)>,
+    /// Whether each family holds what was computed before, by family.
+    is_again: Vec<bool>,
     /// Whether layers are known by what operations read, as op names show none.
     is_by_use: bool,
 }
@@ -76,14 +79,29 @@ impl Turn {
         let reads = live.reads(program);
         let forward = &reads[..reads.partition_point(|read| read.1 < end)];
         let mut used_at: Vec<Window> = Vec::new();
+        let mut again: FastMap<InstructionId, u32> = FastMap::default();
+        let computed = Again::new(program, families, |at| live.point_of(at.0));
+        let is_again = |family: &Family| {
+            let made = program.buffers.instruction_of(family.root)?;
+            Some(computed.is_later(made, live.point_of(made.0)?))
+        };
+        turn.is_again = families.list.iter().map(|family| is_again(family) == Some(true)).collect();
         let windows: Vec<Window> = if known.is_empty() {
             let used = LayerUse::new(program, live.sequence());
             turn.layers = used.layers;
             let marks = used.marks.iter().filter_map(|mark| Some((live.point_of(mark.at.0)?, mark)));
-            let marks: Vec<(u32, &Mark)> = marks.filter(|row| row.1.pass == Pass::Forward && row.0 < end).collect();
+            let is_meant = |&(point, mark): &(u32, &Mark)| {
+                mark.pass == Pass::Forward && point < end && !computed.is_later(mark.at, point)
+            };
+            let marks: Vec<(u32, &Mark)> = marks.filter(is_meant).collect();
             used_at = windows_of(&marks);
             Passing::new(families, points, forward).narrow(&mut used_at, &marks);
+            again = computed.layers(&used.marks, |point| layer_at(&used_at, point));
             let place = |(family, pass): (&Family, &Pass)| {
+                let made = program.buffers.instruction_of(family.root);
+                if let Some(&layer) = made.and_then(|made| again.get(&made)) {
+                    return Some(layer);
+                }
                 let is_forward = *pass != Pass::Backward && 2 * family.first < at;
                 let point = points.get(family.first as usize).filter(|_| is_forward)?;
                 layer_at(&used_at, *point)
@@ -104,7 +122,13 @@ impl Turn {
         let mut layer_of_reader: FastMap<u32, Option<u32>> = FastMap::default();
         for &(buffer, point, reader) in forward {
             let Some(family) = families.of(BufferId(buffer)) else { continue };
-            let layer = if known.is_empty() {
+            let layer = if let Some(&layer) = again.get(&InstructionId(reader)) {
+                // What is computed again early need not be, where its whole layer is.
+                if turn.layer_of[family] == Some(layer) {
+                    continue;
+                }
+                Some(layer)
+            } else if known.is_empty() {
                 layer_at(&used_at, point)
             } else {
                 *layer_of_reader.entry(reader).or_insert_with(|| {
@@ -184,6 +208,12 @@ impl Turn {
     #[must_use]
     pub fn is_forward(&self, pass: Pass) -> bool {
         pass == Pass::Forward || (pass == Pass::Unknown && self.is_by_use)
+    }
+
+    /// Whether a family holds what was computed before, by the compiler's own choice.
+    #[must_use]
+    pub fn is_again(&self, family: u32) -> bool {
+        self.is_again.get(family as usize).copied().unwrap_or_default()
     }
 
     /// Whether another layer of the forward pass reads a family.
