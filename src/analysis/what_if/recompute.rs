@@ -220,7 +220,7 @@ impl State<'_> {
             return false;
         }
         self.spans.to_mut()[row as usize].1 = end.max(first);
-        let until = if last > backward { last.min(over) } else { backward + (last - needed) };
+        let until = if last > backward { last.min(over.saturating_sub(1)) } else { backward + (last - needed) };
         self.again.push((row, backward, until));
         true
     }
