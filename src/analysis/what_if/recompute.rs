@@ -15,7 +15,6 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::names::scope;
 use crate::analysis::once::once;
-use crate::analysis::packing;
 use crate::model::{BufferId, FastMap, NO_ROW, Program};
 
 /// Share of what scans save below which nothing is gained by recomputing it.
@@ -120,7 +119,11 @@ impl State<'_> {
         let meant = || parts.list.iter().zip(&is_meant).filter(|(_, is_meant)| **is_meant).map(|(segment, _)| segment);
         let is_checkpointed = meant().any(|segment| segment.is_checkpointed);
         let mut cut = 0usize;
+        self.checkpointed.resize(memory.families.list.len(), false);
         for segment in meant() {
+            for &row in segment.forward.iter().chain(&segment.recomputed) {
+                self.checkpointed[row as usize] = true;
+            }
             // What a layer recomputes is not kept for what the compiler postpones now, such as gradients of weights.
             let over = parts.backward.get(parts.backward.partition_point(|&at| at <= segment.backward)).copied();
             let times = (segment.needed, segment.backward, over.unwrap_or(u32::MAX));
@@ -380,27 +383,27 @@ impl State<'_> {
         });
     }
 
-    /// Peak bytes of temporaries if the compiler rematerialised nothing: what it recomputes (`.remat` in names) is kept
-    /// from the first time on.
-    pub(super) fn live_without_recomputation(&self, sizes: &Sizes) -> u64 {
+    /// Sizes and lives if the compiler rematerialised nothing: what it recomputes (`.remat` in names) is kept from the first
+    /// time on, but for what layers compute again that are checkpointed by these changes.
+    pub(super) fn without_recomputation(&self, sizes: &Sizes) -> Sizes {
         let known = once(&self.memory.recomputed, || recomputed(self.program, self.memory));
         let mut first_of: Vec<u32> = vec![NO_ROW; known.values];
-        let mut spans: Vec<(usize, u32)> = Vec::new();
-        let mut blocks = sizes.blocks.clone();
-        for (i, &family) in sizes.family.iter().enumerate() {
-            let Some(&(value, is_again)) = known.of_family.get(family as usize) else { continue };
+        let mut kept = sizes.clone();
+        // What follows the families are second lives, which these changes made.
+        for (i, &(value, is_again)) in known.of_family.iter().enumerate() {
             let Some(first) = first_of.get_mut(value as usize) else { continue };
             if *first == NO_ROW {
                 *first = i as u32;
-            } else if is_again {
-                spans.push((*first as usize, blocks[i].end));
-                blocks[i].size = 0;
+            } else if is_again && self.checkpointed.get(i) != Some(&true) {
+                let end = kept.blocks[i].end;
+                let first = &mut kept.blocks[*first as usize];
+                if first.size > 0 {
+                    first.end = first.end.max(end);
+                    kept.blocks[i].size = 0;
+                }
             }
         }
-        for (first, end) in spans {
-            blocks[first].end = blocks[first].end.max(end);
-        }
-        packing::most_live(&blocks).0
+        kept
     }
 }
 

@@ -60,6 +60,8 @@ pub struct State<'a> {
     pub(super) dropped: Vec<bool>,
     /// First and last time by family.
     pub(super) spans: Cow<'a, [(u32, u32)]>,
+    /// Whether each family is of a layer that is checkpointed; empty if none is.
+    pub(super) checkpointed: Vec<bool>,
     /// Second live ranges of families that are computed twice.
     pub(super) again: Vec<(u32, u32, u32)>,
     /// Blocks that the unchanged program does not have: bytes, first and last time, and the family they come from.
@@ -124,6 +126,7 @@ impl<'a> State<'a> {
             gone: vec![false; memory.base.len()],
             dropped: vec![false; memory.families.list.len()],
             spans: Cow::Borrowed(&memory.spans),
+            checkpointed: Vec::new(),
             again: Vec::new(),
             added: Vec::new(),
             donated: Vec::new(),

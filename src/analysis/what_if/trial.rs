@@ -19,6 +19,8 @@ pub struct Trial<'a> {
     /// Bytes of temporaries that are live at once, and when.
     most_live: (u64, u32),
     least: u64,
+    /// The fewest bytes if nothing is computed again; 0 where nothing is.
+    brought_back: u64,
 }
 
 impl<'a> Trial<'a> {
@@ -39,10 +41,21 @@ impl<'a> Trial<'a> {
 
     fn finished(mut state: State<'a>, edits: &'a [Edit]) -> Self {
         let (memory, program) = (state.memory, state.program);
-        let sizes = state.finish();
-        let most_live = packing::most_live(&sizes.blocks);
-        let least = memory.least_of(&sizes, most_live.0);
-        Self { memory, program, edits, state, sizes, most_live, least }
+        let mut sizes = state.finish();
+        let mut most_live = packing::most_live(&sizes.blocks);
+        let mut least = memory.least_of(&sizes, most_live.0);
+        let mut brought_back = 0;
+        if memory.rematerialised > 0 && state.kinds != Kinds::default() && !state.kinds.by_hand {
+            // With room to spare, the compiler no longer has to recompute.
+            let kept = state.without_recomputation(&sizes);
+            let live = packing::most_live(&kept.blocks);
+            brought_back = memory.least_of(&kept, live.0);
+            let limit = memory.capacity.map_or(u64::MAX, |capacity| (capacity as f64 * FALLBACK_SHARE) as u64);
+            if brought_back.saturating_add(live.0 / ROOM) <= limit {
+                (sizes, most_live, least) = (kept, live, brought_back);
+            }
+        }
+        Self { memory, program, edits, state, sizes, most_live, least, brought_back }
     }
 
     /// The fewest bytes that any packer can allocate: what is live at once.
@@ -85,13 +98,9 @@ impl<'a> Trial<'a> {
         let known =
             known_online.filter(|&bytes| bytes < Bytes(u64::MAX)).and_then(|bytes| bytes.0.checked_sub(allocated(0)));
         let is_changed = self.state.kinds != Kinds::default() && !self.state.kinds.by_hand;
-        // With room to spare, the compiler no longer has to recompute.
-        let may_bring_back = is_changed && memory.rematerialised > 0 && depth != Depth::Estimate;
-        let brought_back =
-            || if may_bring_back { allocated(self.state.live_without_recomputation(&self.sizes)) } else { 0 };
-        let ((online, placement), (best_case, brought_back)) =
-            rayon::join(|| self.packed(depth, known), || (self.best_case(depth), brought_back()));
-        let Self { mut state, sizes, most_live: (live, at), least, .. } = self;
+        let ((online, placement), best_case) =
+            rayon::join(|| self.packed(depth, known), || self.best_case(depth));
+        let Self { mut state, sizes, most_live: (live, at), least, brought_back, .. } = self;
         let peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
         let limit = |share: f64| memory.capacity.map(|c| (c as f64 * share) as u64);
         let over = |bytes: u64, share: f64| limit(share).is_some_and(|limit| bytes > limit);
