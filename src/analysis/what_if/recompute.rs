@@ -11,11 +11,12 @@ use super::saved_for_backward::{BLOCK, Stack, is_among};
 use super::segments::{Segment, Segments};
 use super::state::{Sizes, State};
 use super::turn::Turn;
+use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::names::scope;
 use crate::analysis::once::once;
-use crate::model::{BufferId, FastMap, NO_ROW, Program};
+use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Program};
 
 /// Share of what scans save below which nothing is gained by recomputing it.
 const MATTERS: f64 = 0.05;
@@ -450,6 +451,17 @@ fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
         name.truncate(plain.unwrap_or(name.len()));
         Some((*values.get(&(name, program.buffer_index(root)))?, plain.is_some()))
     };
-    let of_family = roots().map(|root| value(root).unwrap_or((NO_ROW, false))).collect();
+    // What is computed again only to compute something else again is not kept where that is.
+    let is_needed = |row: u32| {
+        let Some(turn) = &memory.kept.turn else { return true };
+        let before = turn.reads()[turn.reads_of(row)].iter().map(|read| read.reader);
+        let mut readers = before.chain(turn.late_reads_of(row).map(|read| read.1)).peekable();
+        readers.peek().is_none() || readers.any(|reader| !is_rematerialised(program, InstructionId(reader)))
+    };
+    let found = roots().zip(0u32..).map(|(root, row)| {
+        let (value, is_again) = value(root).unwrap_or((NO_ROW, false));
+        (value, is_again && is_needed(row))
+    });
+    let of_family = found.collect();
     Recomputed { of_family, values: values.len() }
 }
