@@ -2,7 +2,7 @@
 
 use super::edit::Edit;
 use super::memory::Memory;
-use super::prediction::{Depth, NEAR, Prediction, ROOM, TryVerdict, WIDEST, band_of};
+use super::prediction::{Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, FALLBACK_SHARE, Moves, Packer, Placement};
@@ -104,21 +104,27 @@ impl<'a> Trial<'a> {
         let peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
         let limit = |share: f64| memory.capacity.map(|c| (c as f64 * share) as u64);
         let over = |bytes: u64, share: f64| limit(share).is_some_and(|limit| bytes > limit);
-        let allocated_online = allocated(online);
+        let mut allocated_online = allocated(online);
         let packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
         // The second packer is slow, and no packer brings the heap below what is live at once.
         let undecided = over(allocated_online, 1.0) && !over(least, 1.0);
         let is_asked = depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict);
         let fallback = if is_asked && online > live { packing::fallback_below(&sizes.blocks, online) } else { None };
         let heap = fallback.as_ref().map_or(online, |fallback| fallback.heap);
-        let best = allocated(heap);
+        let mut best = allocated(heap);
         let placement = match fallback {
             Some(fallback) if packer == Packer::Fallback && depth == Depth::Packed => fallback,
             _ => placement,
         };
         // Packed by size, a heap takes hardly more than its live bytes.
         let packed = if depth == Depth::Estimate && undecided { least.saturating_add(live / ROOM) } else { best };
-        let expected = if packer == Packer::Online { allocated_online.min(best) } else { best };
+        let mut expected = if packer == Packer::Online { allocated_online.min(best) } else { best };
+        // Where there is not room for all of it, the compiler computes again only as much as it must.
+        if let Some(usual) = limit(RECOMPUTED_USUALLY).filter(|&usual| expected < usual && over(brought_back, FALLBACK_SHARE)) {
+            expected = expected.max(usual.min(brought_back));
+            best = best.max(expected);
+            allocated_online = allocated_online.max(expected);
+        }
         let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
         // If the program does not fit, the compiler has already recomputed all it could.
         let has_reach = is_short && memory.capacity.is_some_and(|capacity| memory.allocated <= capacity);
