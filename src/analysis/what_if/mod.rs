@@ -10,6 +10,7 @@ pub mod batch;
 mod batch_by_shape;
 mod divide;
 mod edit;
+mod evicted;
 mod follow;
 mod followers;
 mod memory;

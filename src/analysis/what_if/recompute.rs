@@ -146,6 +146,13 @@ impl State<'_> {
                 self.spans.to_mut()[row as usize].1 = backward;
             }
         }
+        // An input in on-chip memory has to be kept in HBM.
+        for &(bytes, made, segment) in parts.on_chip.iter().filter(|input| is_meant[input.2 as usize]) {
+            let Segment { forward, backward, .. } = &parts.list[segment as usize];
+            if let Some(&row) = forward.first() {
+                self.added.push((bytes, made, *backward, row));
+            }
+        }
         self.make_gradients_at_once(&parts.list, &is_meant);
         self.may_differ |= self.finish_promptly(&parts.backward);
         if is_checkpointed {

@@ -56,6 +56,8 @@ pub struct Segments {
     pub last_reads: Vec<u32>,
     /// Families that segments read from others, each with the segment: their inputs.
     pub inputs: Vec<(u32, u32)>,
+    /// Inputs of segments that are in on-chip memory alone: bytes, time at which they are made, and the segment.
+    pub on_chip: Vec<(u64, u32, u32)>,
 }
 
 /// Segments by their names.
@@ -168,7 +170,10 @@ impl Segments {
         }
         let mut backward: Vec<u32> = segments.iter().map(|segment| segment.backward).collect();
         backward.sort_unstable();
-        Self { inputs: inputs(families, turn, &of_read, &of_family), list: segments, backward, last_reads }
+        let on_chip = turn.on_chip.iter().filter_map(|input| {
+            Some((input.bytes, input.made, names.place(Some(input.layer), String::new, false)?))
+        });
+        Self { on_chip: on_chip.collect(), inputs: inputs(families, turn, &of_read, &of_family), list: segments, backward, last_reads }
     }
 }
 

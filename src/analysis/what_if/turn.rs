@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::again::Again;
+use super::evicted::{Evicted, OnChip, computed_on_chip};
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::layer_use::{LayerUse, Mark};
 use crate::analysis::names::layer::{Layer, Layers};
@@ -49,6 +50,8 @@ pub struct Turn {
     needed_at: Vec<Option<u32>>,
     /// Reads after the turn: family, time and the instruction that reads; ascending.
     late_reads: Vec<(u32, u32, u32)>,
+    /// Inputs of layers that are in on-chip memory alone.
+    pub on_chip: Vec<OnChip>,
     /// Whether each family holds what was computed before, by family.
     is_again: Vec<bool>,
     /// Whether layers are known by what operations read, as op names show none.
@@ -65,7 +68,8 @@ impl Turn {
         (passes, names): (&[Pass], &[String]),
         is_activation: impl Fn(&ShapeNode) -> bool,
     ) -> Option<Self> {
-        let is_activation = |family: &Family| program.buffer_node(family.root).is_some_and(&is_activation);
+        let is_value = &is_activation;
+        let is_activation = |family: &Family| program.buffer_node(family.root).is_some_and(is_value);
         let at = turn(families, passes, is_activation).or_else(|| turn(families, passes, |_| true))?;
         let live = analysis.live.as_ref()?;
         if points.is_empty() {
@@ -86,6 +90,7 @@ impl Turn {
             Some(computed.is_later(made, live.point_of(made.0)?))
         };
         turn.is_again = families.list.iter().map(|family| is_again(family) == Some(true)).collect();
+        let evicted = Evicted::new(program, live, families, forward);
         let windows: Vec<Window> = if known.is_empty() {
             let used = LayerUse::new(program, live.sequence());
             turn.layers = used.layers;
@@ -95,18 +100,18 @@ impl Turn {
             };
             let marks: Vec<(u32, &Mark)> = marks.filter(is_meant).collect();
             used_at = windows_of(&marks);
-            Passing::new(families, points, forward).narrow(&mut used_at, &marks);
+            Passing::new(families, points, forward, &evicted).narrow(&mut used_at, &marks);
             again = computed.layers(&used.marks, |point| layer_at(&used_at, point));
-            let place = |(family, pass): (&Family, &Pass)| {
+            let place = |(row, (family, pass)): (usize, (&Family, &Pass))| {
                 let made = program.buffers.instruction_of(family.root);
                 if let Some(&layer) = made.and_then(|made| again.get(&made)) {
                     return Some(layer);
                 }
                 let is_forward = *pass != Pass::Backward && 2 * family.first < at;
-                let point = points.get(family.first as usize).filter(|_| is_forward)?;
-                layer_at(&used_at, *point)
+                let point = points.get(family.first as usize).copied().filter(|_| is_forward)?;
+                layer_at(&used_at, evicted.made(row).unwrap_or(point))
             };
-            turn.layer_of = families.list.iter().zip(passes).map(place).collect();
+            turn.layer_of = families.list.iter().zip(passes).enumerate().map(place).collect();
             used_at.iter().map(|&(point, layer)| (time_of(point), layer)).collect()
         } else {
             turn.layer_of =
@@ -120,23 +125,48 @@ impl Turn {
             *run = (begin, next.map_or(at, |next| next.0.min(at)));
         }
         let mut layer_of_reader: FastMap<u32, Option<u32>> = FastMap::default();
+        let mut on_chip: FastMap<(u32, u32), OnChip> = FastMap::default();
         for &(buffer, point, reader) in forward {
-            let Some(family) = families.of(BufferId(buffer)) else { continue };
-            let layer = if let Some(&layer) = again.get(&InstructionId(reader)) {
-                // What is computed again early need not be, where its whole layer is.
-                if turn.layer_of[family] == Some(layer) {
-                    continue;
-                }
-                Some(layer)
-            } else if known.is_empty() {
-                layer_at(&used_at, point)
-            } else {
-                *layer_of_reader.entry(reader).or_insert_with(|| {
-                    known.of(&op_name(program, InstructionId(reader))).map(|layer| turn.row_of(&mut rows, layer))
+            let family = evicted.family(families, buffer);
+            let is_copied = || program.buffers.instruction_of(families.list.get(family?)?.root);
+            if families.of(BufferId(buffer)).is_none() && is_copied() == Some(InstructionId(reader)) {
+                continue;
+            }
+            let made = || computed_on_chip(program, BufferId(buffer));
+            let Some(maker) = family.map_or_else(|| made().map(Some), |_| Some(None)) else { continue };
+            let mut by_name = |at: u32| {
+                *layer_of_reader.entry(at).or_insert_with(|| {
+                    known.of(&op_name(program, InstructionId(at))).map(|layer| turn.row_of(&mut rows, layer))
                 })
             };
+            let layer = match again.get(&InstructionId(reader)) {
+                Some(&layer) => Some(layer),
+                None if known.is_empty() => layer_at(&used_at, point),
+                None => by_name(reader),
+            };
+            let own = match maker {
+                Some(maker) if known.is_empty() => live.point_of(maker.0).and_then(|point| layer_at(&used_at, point)),
+                Some(maker) => by_name(maker.0),
+                None => None,
+            };
+            let Some(family) = family else {
+                let is_meant = program.buffer_node(BufferId(buffer)).is_some_and(&is_value);
+                if let (Some(layer), Some((made, _)), true) = (layer, live.of(BufferId(buffer)), is_meant && layer != own) {
+                    let (begin, _) = turn.window(layer);
+                    let (made, bytes) = (time_of(made), program.buffers.size_of(BufferId(buffer)).0);
+                    if made < begin && time_of(point) >= begin {
+                        on_chip.insert((buffer, layer), OnChip { bytes, made, layer });
+                    }
+                }
+                continue;
+            };
+            // What is computed again early need not be, where its whole layer is.
+            if again.contains_key(&InstructionId(reader)) && turn.layer_of[family] == layer {
+                continue;
+            }
             turn.reads.push(Read { family: family as u32, time: time_of(point), layer, reader });
         }
+        turn.on_chip = on_chip.into_values().collect();
         turn.is_by_use = known.is_empty();
         turn.needed_at = vec![None; families.list.len()];
         for &(buffer, point, reader) in &reads[forward.len()..] {
@@ -299,16 +329,17 @@ struct Passing {
 }
 
 impl Passing {
-    fn new(families: &Families, points: &[u32], forward: &[(u32, u32, u32)]) -> Self {
+    fn new(families: &Families, points: &[u32], forward: &[(u32, u32, u32)], evicted: &Evicted) -> Self {
         let mut last: Vec<u32> = vec![0; families.list.len()];
         for &(buffer, point, _) in forward {
-            if let Some(family) = families.of(BufferId(buffer)) {
+            if let Some(family) = evicted.family(families, buffer) {
                 last[family] = last[family].max(point);
             }
         }
         let mut steps: Vec<(u32, i128)> = Vec::new();
-        for (family, &last) in families.list.iter().zip(&last) {
-            let Some(&made) = points.get(family.first as usize).filter(|&&made| made < last) else { continue };
+        for (row, (family, &last)) in families.list.iter().zip(&last).enumerate() {
+            let made = evicted.made(row).or_else(|| points.get(family.first as usize).copied());
+            let Some(made) = made.filter(|&made| made < last) else { continue };
             steps.push((made + 1, i128::from(family.size)));
             steps.push((last + 1, -i128::from(family.size)));
         }
