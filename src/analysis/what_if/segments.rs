@@ -145,7 +145,8 @@ impl Segments {
             let is_own = |&&row: &&u32| !turn.is_read_elsewhere(row);
             let own: Vec<u32> = segment.forward.iter().filter(is_own).copied().collect();
             let needed = turn.needed_from(families, &own);
-            segment.backward = backward.or(needed).unwrap_or(turn.at).max(turn.at);
+            let by_others = turn.needed_by_others_from(families, &own);
+            segment.backward = backward.or(by_others).or(needed).unwrap_or(turn.at).max(turn.at);
             // Where the compiler recomputes, what first reads a layer's values in the backward pass has names of the forward
             // pass.
             segment.needed = needed.unwrap_or(segment.backward).max(turn.at).min(segment.backward);

@@ -134,7 +134,7 @@ impl<'a> Trial<'a> {
             // The packer in program order may find less room between edited live ranges than the compiler will, or not.
             let high = Bytes((allocated_online as f64 * (1.0 + band_of(state.kinds))) as u64);
             if high > range.1 {
-                range = (range.0.max(Bytes((high.0 as f64 / WIDEST) as u64)).min(Bytes(expected)), high);
+                range = (range.0.max(Bytes((high.0 as f64 / WIDEST).ceil() as u64)).min(Bytes(expected)), high);
             }
         }
         if state.kinds.donation && state.program.devices() > 1 {
@@ -155,6 +155,7 @@ impl<'a> Trial<'a> {
             range.0 = range.0.min(Bytes(least as u64));
             let widest = Bytes((range.0.0 as f64 * WIDEST) as u64);
             range.1 = range.1.min(widest.max(Bytes(expected)));
+            range.0 = range.0.max(Bytes((range.1.0 as f64 / WIDEST).ceil() as u64)).min(Bytes(expected));
         } else if let Some(best_case) = best_case {
             // Both ends are known, so the error of one of them does not come on top.
             range.0 = range.0.min(Bytes(best_case));

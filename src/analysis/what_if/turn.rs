@@ -48,6 +48,8 @@ pub struct Turn {
     reads: Vec<Read>,
     /// Time of the first read after the turn, by family.
     needed_at: Vec<Option<u32>>,
+    /// The same, but for reads that only compute something of the same layer again.
+    needed_by_others: Vec<Option<u32>>,
     /// Reads after the turn: family, time and the instruction that reads; ascending.
     late_reads: Vec<(u32, u32, u32)>,
     /// Inputs of layers that are in on-chip memory alone.
@@ -169,9 +171,13 @@ impl Turn {
         turn.on_chip = on_chip.into_values().collect();
         turn.is_by_use = known.is_empty();
         turn.needed_at = vec![None; families.list.len()];
+        turn.needed_by_others = vec![None; families.list.len()];
         for &(buffer, point, reader) in &reads[forward.len()..] {
             if let Some(family) = families.of(BufferId(buffer)) {
                 turn.needed_at[family].get_or_insert_with(|| time_of(point));
+                if again.get(&InstructionId(reader)).copied() != turn.layer_of[family] || turn.layer_of[family].is_none() {
+                    turn.needed_by_others[family].get_or_insert_with(|| time_of(point));
+                }
                 turn.late_reads.push((family as u32, time_of(point), reader));
             }
         }
@@ -221,10 +227,13 @@ impl Turn {
     /// rest is ignored. `None` where nothing is read.
     #[must_use]
     pub fn needed_from(&self, families: &Families, rows: &[u32]) -> Option<u32> {
-        let read = |&row: &u32| Some(((*self.needed_at.get(row as usize)?)?, families.list.get(row as usize)?.size));
-        let mut reads: Vec<(u32, u64)> = rows.iter().filter_map(read).collect();
-        reads.sort_unstable();
-        begins(&reads)
+        first_reads(families, rows, &self.needed_at)
+    }
+
+    /// As [`Self::needed_from`], but for reads that only compute something of the same layer again.
+    #[must_use]
+    pub fn needed_by_others_from(&self, families: &Families, rows: &[u32]) -> Option<u32> {
+        first_reads(families, rows, &self.needed_by_others)
     }
 
     /// Time at which a family is first read after the turn; `None` if it is not.
@@ -285,6 +294,14 @@ fn turn(families: &Families, passes: &[Pass], is_activation: impl Fn(&Family) ->
         sum += u128::from(family.size);
         (sum > enough).then_some(2 * family.first)
     })
+}
+
+/// The first of the times at which families are read, as [`begins`].
+fn first_reads(families: &Families, rows: &[u32], times: &[Option<u32>]) -> Option<u32> {
+    let read = |&row: &u32| Some(((*times.get(row as usize)?)?, families.list.get(row as usize)?.size));
+    let mut reads: Vec<(u32, u64)> = rows.iter().filter_map(read).collect();
+    reads.sort_unstable();
+    begins(&reads)
 }
 
 /// The first of some times with bytes, ascending, but for the little that is long before the rest.
