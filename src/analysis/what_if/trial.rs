@@ -88,6 +88,18 @@ impl<'a> Trial<'a> {
         })
     }
 
+    /// The fewest bytes if the compiler postpones gradients of weights as it does now, though layers are checkpointed: one
+    /// of 20 real programs with much room did. `None` where that makes no difference.
+    fn postponing(&self, depth: Depth) -> Option<u64> {
+        let may_be = self.state.kinds.remat && self.state.is_ordered && depth != Depth::Estimate;
+        (may_be && !self.memory.postponed(self.program).is_empty()).then(|| {
+            let mut state = State::new(self.program, self.memory);
+            state.is_ordered = false;
+            state.apply_all(self.edits);
+            Self::finished(state, self.edits).least
+        })
+    }
+
     /// Packs what is left; `known_online` are the bytes that packing in program order allocates, where another prediction
     /// of the same changes has told them.
     #[must_use]
@@ -98,8 +110,8 @@ impl<'a> Trial<'a> {
         let known =
             known_online.filter(|&bytes| bytes < Bytes(u64::MAX)).and_then(|bytes| bytes.0.checked_sub(allocated(0)));
         let is_changed = self.state.kinds != Kinds::default() && !self.state.kinds.by_hand;
-        let ((online, placement), best_case) =
-            rayon::join(|| self.packed(depth, known), || self.best_case(depth));
+        let ((online, placement), (best_case, postponing)) =
+            rayon::join(|| self.packed(depth, known), || (self.best_case(depth), self.postponing(depth)));
         let Self { mut state, sizes, most_live: (live, at), least, brought_back, .. } = self;
         let peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
         let limit = |share: f64| memory.capacity.map(|c| (c as f64 * share) as u64);
@@ -170,6 +182,13 @@ impl<'a> Trial<'a> {
                     Bytes(best_case).short(),
                     Bytes(expected).short()
                 ));
+            }
+        }
+        if let (Some(postponing), Some(room)) = (postponing, limit(FALLBACK_SHARE)) {
+            let high = Bytes((postponing as f64 * (1.0 + band_of(state.kinds))) as u64).min(Bytes(room.max(range.1.0)));
+            if high > range.1 {
+                let low = Bytes((high.0 as f64 / WIDEST).ceil() as u64).min(Bytes(expected));
+                range = (range.0.max(low), high.max(Bytes(expected)));
             }
         }
         let is_untold = state.undecided.is_some() && !state.is_bound;
