@@ -187,7 +187,9 @@ impl State<'_> {
             let next = starts.partition_point(|start| start.0 <= first);
             let is_cut = next.checked_sub(1).is_some_and(|own| starts[own].1);
             let Some(&(over, _)) = starts.get(next).filter(|start| is_cut && start.0 < last) else { continue };
-            if postponed.until > over {
+            // What the next layers read besides, such as the gradient of what layers add to, is kept for them.
+            let over = over.max(postponed.until.saturating_add(1));
+            if over >= last {
                 continue;
             }
             let spans = self.spans.to_mut();
