@@ -3,7 +3,7 @@
 use crate::analysis::layer_use::Mark;
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::packing::Families;
-use crate::model::{FastMap, InstructionId, Program};
+use crate::model::{FastMap, InstructionId, Opcode, Program};
 
 /// When the instructions that the compiler computes again are computed first.
 #[derive(Debug, Default)]
@@ -51,5 +51,49 @@ impl Again {
             Some((at, layer_at(first).or_else(|| read.get(&at).copied())?))
         };
         self.first.iter().filter_map(layer).collect()
+    }
+}
+
+/// Adds to the layers of what is computed again the copies, prefetches and views that only it reads. `sequence` are the
+/// rows of the instructions in program order.
+pub(super) fn add_copies(program: &Program, sequence: &[u32], layers: &mut FastMap<InstructionId, u32>) {
+    /// What reads an instruction's result.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Readers {
+        None,
+        Again(u32),
+        Others,
+    }
+    if layers.is_empty() {
+        return;
+    }
+    let mut readers = vec![Readers::None; program.instructions.opcode.len()];
+    for &row in sequence.iter().rev() {
+        let at = InstructionId(row);
+        let hands_on = match program.instructions.opcode.get(at.index()) {
+            Some(
+                &(Opcode::COPY_START
+                | Opcode::COPY_DONE
+                | Opcode::ASYNC_START
+                | Opcode::ASYNC_DONE
+                | Opcode::BITCAST
+                | Opcode::GET_TUPLE_ELEMENT),
+            ) => true,
+            Some(&Opcode::CUSTOM_CALL) => program.text.custom_call_target(at) == "ConcatBitcast",
+            _ => false,
+        };
+        let own = match layers.get(&at) {
+            Some(&layer) => Readers::Again(layer),
+            None if hands_on => readers[at.index()],
+            None => Readers::Others,
+        };
+        if let Readers::Again(layer) = own {
+            layers.insert(at, layer);
+        }
+        for &operand in program.instructions.operands_of(at) {
+            if let Some(known) = readers.get_mut(operand as usize) {
+                *known = if *known == Readers::None || *known == own { own } else { Readers::Others };
+            }
+        }
     }
 }

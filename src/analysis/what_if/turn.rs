@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::again::Again;
+use super::again::{Again, add_copies};
 use super::evicted::{Evicted, OnChip, computed_on_chip};
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::layer_use::{LayerUse, Mark};
@@ -11,7 +11,7 @@ use crate::analysis::names::layer::{Layer, Layers};
 use crate::analysis::names::lookup::op_name;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::{Families, Family};
-use crate::model::{BufferId, FastMap, InstructionId, Opcode, Program, ShapeNode};
+use crate::model::{BufferId, FastMap, InstructionId, Program, ShapeNode};
 
 /// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
 /// made long before.
@@ -104,6 +104,7 @@ impl Turn {
             used_at = windows_of(&marks);
             Passing::new(families, points, forward, &evicted).narrow(&mut used_at, &marks);
             again = computed.layers(&used.marks, |point| layer_at(&used_at, point));
+            add_copies(program, live.sequence(), &mut again);
             let place = |(row, (family, pass)): (usize, (&Family, &Pass))| {
                 let made = program.buffers.instruction_of(family.root);
                 if let Some(&layer) = made.and_then(|made| again.get(&made)) {
@@ -172,25 +173,11 @@ impl Turn {
         turn.is_by_use = known.is_empty();
         turn.needed_at = vec![None; families.list.len()];
         turn.needed_by_others = vec![None; families.list.len()];
-        // What reads the copies of values that are brought into on-chip memory, where it matters.
-        let mut prefetched: FastMap<u32, Vec<u32>> = FastMap::default();
-        for &(buffer, _, reader) in reads[forward.len()..].iter().filter(|_| !again.is_empty()) {
-            let made = program.buffers.instruction_of(BufferId(buffer));
-            if let Some(made) = made.filter(|made| program.instructions.opcode[made.index()] == Opcode::COPY_START) {
-                prefetched.entry(made.0).or_default().push(reader);
-            }
-        }
-        for readers in prefetched.values_mut() {
-            readers.retain(|&reader| program.instructions.opcode[reader as usize] != Opcode::COPY_DONE);
-        }
-        prefetched.retain(|_, readers| !readers.is_empty());
         for &(buffer, point, reader) in &reads[forward.len()..] {
             if let Some(family) = families.of(BufferId(buffer)) {
                 turn.needed_at[family].get_or_insert_with(|| time_of(point));
                 let own = turn.layer_of[family];
-                let is_own = |reader: &u32| again.get(&InstructionId(*reader)).copied() == own;
-                let through = prefetched.get(&reader).map_or(std::slice::from_ref(&reader), Vec::as_slice);
-                if own.is_none() || !through.iter().all(is_own) {
+                if own.is_none() || again.get(&InstructionId(reader)).copied() != own {
                     turn.needed_by_others[family].get_or_insert_with(|| time_of(point));
                 }
                 turn.late_reads.push((family as u32, time_of(point), reader));
