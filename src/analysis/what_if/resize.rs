@@ -31,7 +31,7 @@ pub fn set_dimension(node: &mut ShapeNode, dimension: usize, size: i64) {
 }
 
 /// The same array with another dimension in the lanes, if a dimension is there that no longer fills them and the array
-/// takes less memory so: the compiler may choose that layout then.
+/// takes less memory so: the compiler usually chooses that layout then.
 #[must_use]
 pub fn with_other_lanes(node: &ShapeNode, dimension: usize) -> Option<ShapeNode> {
     let lanes = node.first_tile().last().copied().unwrap_or(0);

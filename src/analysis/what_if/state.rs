@@ -84,6 +84,11 @@ pub struct State<'a> {
     pub(super) is_optimistic: bool,
     /// Whether the best case differs from the expected one.
     pub(super) may_differ: bool,
+    /// Whether to take what the compiler may leave as it is in the worst case: see [`Self::may_stay`].
+    pub(super) is_cautious: bool,
+    /// Whether the worst case differs from the expected one: the compiler may leave the batch in the lanes, though it no
+    /// longer fills them.
+    pub(super) may_stay: bool,
     /// Whether the program is taken to be in the order in which the compiler runs one that fits.
     pub(super) is_ordered: bool,
     /// Bytes that lose their memory to a donated argument, in a program without a heap.
@@ -138,6 +143,8 @@ impl<'a> State<'a> {
             is_bound: false,
             is_optimistic: false,
             may_differ: false,
+            is_cautious: false,
+            may_stay: false,
             is_ordered: !memory.is_over(),
             homeless: 0,
             largest_housed: 0,

@@ -100,6 +100,16 @@ impl<'a> Trial<'a> {
         })
     }
 
+    /// The fewest bytes if the compiler leaves layouts as they are; `None` where that makes no difference.
+    fn worst_case(&self, depth: Depth) -> Option<u64> {
+        (self.state.may_stay && depth != Depth::Estimate).then(|| {
+            let mut state = State::new(self.program, self.memory);
+            state.is_cautious = true;
+            state.apply_all(self.edits);
+            Self::finished(state, self.edits).least
+        })
+    }
+
     /// Packs what is left; `known_online` are the bytes that packing in program order allocates, where another prediction
     /// of the same changes has told them.
     #[must_use]
@@ -110,8 +120,9 @@ impl<'a> Trial<'a> {
         let known =
             known_online.filter(|&bytes| bytes < Bytes(u64::MAX)).and_then(|bytes| bytes.0.checked_sub(allocated(0)));
         let is_changed = self.state.kinds != Kinds::default() && !self.state.kinds.by_hand;
-        let ((online, placement), (best_case, postponing)) =
-            rayon::join(|| self.packed(depth, known), || (self.best_case(depth), self.postponing(depth)));
+        let cases = || (self.best_case(depth), self.postponing(depth), self.worst_case(depth));
+        let ((online, placement), (best_case, postponing, worst_case)) =
+            rayon::join(|| self.packed(depth, known), cases);
         let Self { mut state, sizes, most_live: (live, at), least, brought_back, .. } = self;
         let peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
         let limit = |share: f64| memory.capacity.map(|c| (c as f64 * share) as u64);
@@ -190,6 +201,9 @@ impl<'a> Trial<'a> {
                 let low = Bytes((high.0 as f64 / WIDEST).ceil() as u64).min(Bytes(expected));
                 range = (range.0.max(low), high.max(Bytes(expected)));
             }
+        }
+        if let Some(worst_case) = worst_case {
+            range.1 = range.1.max(Bytes(worst_case));
         }
         let is_untold = state.undecided.is_some() && !state.is_bound;
         let mut fits = memory.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
