@@ -372,13 +372,44 @@ impl State<'_> {
             return;
         }
         // Scores are recomputed block by block in a layer's backward pass; none are kept.
+        self.checkpointed.resize(memory.families.list.len(), false);
+        let mut lives: BTreeMap<(Option<u32>, u64), (u32, u32, u32)> = BTreeMap::new();
         for &row in &rows {
-            let is_forward = memory.kept.passes.get(row as usize) == Some(&Pass::Forward);
-            if memory.kept.is_stack(row as usize) || (is_forward && memory.is_kept(row as usize)) {
-                self.dropped[row as usize] = true;
+            let at = row as usize;
+            let is_forward = memory.kept.passes.get(at) == Some(&Pass::Forward);
+            let is_stack = memory.kept.is_stack(at);
+            if is_stack || is_forward {
+                let layer = memory.kept.turn.as_ref().and_then(|turn| turn.layer_of.get(at).copied().flatten());
+                let (first, last) = self.spans[at];
+                let life = lives.entry((layer, memory.family_bytes[at])).or_insert((row, first, last));
+                *life = (life.0, life.1.min(first), life.2.max(last));
+                self.checkpointed[at] = true;
+            }
+            if is_stack || (is_forward && memory.is_kept(at)) {
+                self.dropped[at] = true;
             }
         }
         self.shrink(&rows, BLOCK, sequence);
+        self.keep_sums(lives.into_values());
+    }
+
+    /// JAX's flash attention keeps the greatest score and the sum of each row for the backward pass, in 32 bits and as
+    /// often as a block has columns; others keep less.
+    fn keep_sums(&mut self, lives: impl Iterator<Item = (u32, u32, u32)>) {
+        let Some(turn) = self.memory.kept.turn.as_ref().map(|turn| turn.at) else { return };
+        for (row, first, last) in lives.filter(|life| (life.1..life.2).contains(&turn)) {
+            self.may_differ = true;
+            if self.is_optimistic {
+                continue;
+            }
+            let owner = super::Owner::Family(row);
+            let item = self.memory.items.partition_point(|item| item.owner < owner);
+            let Some(known) = self.shape(item) else { continue };
+            let (bits, bytes) = (u64::from(known.node.element_type.storage_bits().max(1)), known.padded);
+            if let Some(bytes) = bytes {
+                self.added.push((bytes.0.saturating_mul(2 * 32 / bits), first, last, row));
+            }
+        }
     }
 
     /// Shrinks families (ascending) by a factor along their first large dimension.

@@ -131,7 +131,9 @@ impl SavedForBackward {
                 by_tokens.is_some_and(|vocabulary| weights.are_logits(node, vocabulary))
                     || (by_softmax.iter().any(is_own) && !weights.outlines.contains(&own))
             };
-            if !is_stack && has_classes() {
+            // What is named as a part of a layer is of its width, not of a vocabulary of the same size.
+            let is_in_layer = kept.turn.as_ref().is_some_and(|turn| turn.is_named_in_layer(family));
+            if !is_stack && !is_in_layer && has_classes() {
                 kept.logits.push(family as u32);
                 continue;
             }

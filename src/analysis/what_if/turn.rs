@@ -244,6 +244,12 @@ impl Turn {
         self.needed_at.get(family as usize).copied().flatten()
     }
 
+    /// Whether the name of the operation that makes a family says that it is in a layer, of several.
+    #[must_use]
+    pub fn is_named_in_layer(&self, family: usize) -> bool {
+        !self.is_by_use && self.layers.len() > 1 && self.layer_of.get(family).copied().flatten().is_some()
+    }
+
     /// Whether an operation of a pass counts as one of the forward pass, before the turn: where no name tells its layer,
     /// one without a name does.
     #[must_use]
