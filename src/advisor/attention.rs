@@ -4,6 +4,7 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, Total, counted};
 use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -19,7 +20,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Blockwise("*".to_owned())]);
-    if !case.is_worth(saved) {
+    if saved == 0 {
         return;
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
@@ -30,7 +31,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         Bytes(saved).short()
     );
     finding.why = format!(
-        "At the peak {} one score for each pair of {sequence} positions; the largest is {}. Scores grow with the square of the sequence length; block-wise attention never materialises them in full.",
+        "At the peak {} one score for each pair of {sequence} positions; the largest is {}. Scores grow with the square of the sequence length; block-wise attention never materialises them in full. Of each row of scores, flash attention keeps two rows of {BLOCK} numbers for the backward pass, which are counted here; splash attention keeps one number.",
         counted(held.len(), "temporary holds", "temporaries hold"),
         case.describe_first(&held)
     );
