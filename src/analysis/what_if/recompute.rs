@@ -201,7 +201,7 @@ impl State<'_> {
         }
     }
 
-    /// In the best case, the backward pass of each segment (they begin at `starts`, ascending) leaves nothing for later
+    /// In a program that the compiler orders, and else in the best case, the backward pass of each segment (they begin at `starts`, ascending) leaves nothing for later
     /// than the next one: the gradients of weights that the compiler postpones now, as there is room, read values of
     /// many layers at the end. Returns whether there are any.
     fn finish_promptly(&mut self, starts: &[u32]) -> bool {
@@ -214,7 +214,7 @@ impl State<'_> {
                 continue;
             }
             is_any = true;
-            if !self.is_optimistic {
+            if !self.is_optimistic && !self.is_ordered {
                 break;
             }
             self.spans.to_mut()[row as usize].1 = over;

@@ -196,10 +196,12 @@ impl<'a> Trial<'a> {
             }
         }
         if let (Some(postponing), Some(room)) = (postponing, limit(FALLBACK_SHARE)) {
-            let high = Bytes((postponing as f64 * (1.0 + band_of(state.kinds))) as u64).min(Bytes(room.max(range.1.0)));
+            let high = (postponing as f64 * (1.0 + band_of(state.kinds))) as u64;
+            // A range wider than that says nothing.
+            let high = Bytes(high.min(room.max(range.1.0)).min((expected as f64 * WIDEST) as u64));
             if high > range.1 {
                 let low = Bytes((high.0 as f64 / WIDEST).ceil() as u64).min(Bytes(expected));
-                range = (range.0.max(low), high.max(Bytes(expected)));
+                range = (range.0.max(low), high);
             }
         }
         if let Some(worst_case) = worst_case {
