@@ -38,6 +38,14 @@ fn first_segments(segments: &[Segment], most: usize) -> Vec<bool> {
     is_meant
 }
 
+/// First times of the backward passes of segments, ascending, with whether each is meant.
+fn starts_of(segments: &[Segment], is_meant: &[bool]) -> Vec<(u32, bool)> {
+    let mut starts: Vec<(u32, bool)> =
+        segments.iter().zip(is_meant).map(|(segment, &is_meant)| (segment.backward, is_meant)).collect();
+    starts.sort_unstable();
+    starts
+}
+
 /// A loop divided into segments, each checkpointed as a whole.
 struct Segmented {
     /// Number of segments.
@@ -154,7 +162,7 @@ impl State<'_> {
             }
         }
         self.make_gradients_at_once(&parts.list, &is_meant);
-        self.may_differ |= self.finish_promptly(&parts.backward);
+        self.may_differ |= self.finish_promptly(&parts.list, &is_meant);
         if is_checkpointed {
             self.warn(format!("layers of {pattern} are checkpointed already"));
         }
@@ -178,9 +186,7 @@ impl State<'_> {
         if !self.is_ordered {
             return;
         }
-        let mut starts: Vec<(u32, bool)> =
-            segments.iter().zip(is_meant).map(|(segment, &is_meant)| (segment.backward, is_meant)).collect();
-        starts.sort_unstable();
+        let starts = starts_of(segments, is_meant);
         for postponed in memory.postponed(self.program) {
             let row = postponed.family as usize;
             let (first, last) = self.spans[row];
@@ -201,23 +207,25 @@ impl State<'_> {
         }
     }
 
-    /// In a program that the compiler orders, and else in the best case, the backward pass of each segment (they begin at `starts`, ascending) leaves nothing for later
-    /// than the next one: the gradients of weights that the compiler postpones now, as there is room, read values of
-    /// many layers at the end. Returns whether there are any.
-    fn finish_promptly(&mut self, starts: &[u32]) -> bool {
+    /// In a program that the compiler orders, the backward pass of each segment that is meant, and in the best case that
+    /// of every segment, leaves nothing for later than the next one: the gradients of weights that the compiler postpones
+    /// now, as there is room, read values of many layers at the end. Returns whether there are any.
+    fn finish_promptly(&mut self, segments: &[Segment], is_meant: &[bool]) -> bool {
         let memory = self.memory;
         let mut is_any = false;
+        let starts = starts_of(segments, is_meant);
         for &row in memory.postponable(self.program) {
             let begins = 2 * memory.families.list[row as usize].first;
-            let Some(&over) = starts.get(starts.partition_point(|&at| at <= begins) + 1) else { continue };
+            let next = starts.partition_point(|start| start.0 <= begins);
+            let Some(&(over, _)) = starts.get(next + 1) else { continue };
             if self.spans[row as usize].1 <= over {
                 continue;
             }
             is_any = true;
-            if !self.is_optimistic && !self.is_ordered {
-                break;
+            let is_own = self.is_ordered && next.checked_sub(1).is_some_and(|own| starts[own].1);
+            if self.is_optimistic || is_own {
+                self.spans.to_mut()[row as usize].1 = over;
             }
-            self.spans.to_mut()[row as usize].1 = over;
         }
         is_any
     }

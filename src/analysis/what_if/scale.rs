@@ -96,7 +96,7 @@ impl State<'_> {
         let folded = |size: i64| self.memory.folded_below().is_some_and(|least| size < least);
         if folded(batch) != folded(scaled) {
             self.decline(format!(
-                "with fewer than {FOLDED_BELOW} samples per device the compiler folds rows of the images into the batch and keeps copies in both shapes, so memory does not follow the batch from {batch} to {scaled}"
+                "with fewer than {FOLDED_BELOW} samples per device the compiler folds rows of what is convolved into the batch and keeps copies in both shapes, so memory does not follow the batch from {batch} to {scaled}"
             ));
         }
         self.scale_batch(batch, scaled);
