@@ -47,9 +47,8 @@ impl Again {
         let is_meant = |mark: &&Mark| self.first.contains_key(&mark.at);
         let read: FastMap<InstructionId, u32> =
             marks.iter().filter(is_meant).filter_map(|mark| Some((mark.at, mark.layer?))).collect();
-        let layer = |(&at, &first): (&InstructionId, &u32)| {
-            Some((at, layer_at(first).or_else(|| read.get(&at).copied())?))
-        };
+        let layer =
+            |(&at, &first): (&InstructionId, &u32)| Some((at, layer_at(first).or_else(|| read.get(&at).copied())?));
         self.first.iter().filter_map(layer).collect()
     }
 }

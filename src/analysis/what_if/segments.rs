@@ -171,10 +171,17 @@ impl Segments {
         }
         let mut backward: Vec<u32> = segments.iter().map(|segment| segment.backward).collect();
         backward.sort_unstable();
-        let on_chip = turn.on_chip.iter().filter_map(|input| {
-            Some((input.bytes, input.made, names.place(Some(input.layer), String::new, false)?))
-        });
-        Self { on_chip: on_chip.collect(), inputs: inputs(families, turn, &of_read, &of_family), list: segments, backward, last_reads }
+        let on_chip = turn
+            .on_chip
+            .iter()
+            .filter_map(|input| Some((input.bytes, input.made, names.place(Some(input.layer), String::new, false)?)));
+        Self {
+            on_chip: on_chip.collect(),
+            inputs: inputs(families, turn, &of_read, &of_family),
+            list: segments,
+            backward,
+            last_reads,
+        }
     }
 }
 

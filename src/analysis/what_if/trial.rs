@@ -143,7 +143,9 @@ impl<'a> Trial<'a> {
         let packed = if depth == Depth::Estimate && undecided { least.saturating_add(live / ROOM) } else { best };
         let mut expected = if packer == Packer::Online { allocated_online.min(best) } else { best };
         // Where there is not room for all of it, the compiler computes again only as much as it must.
-        if let Some(usual) = limit(RECOMPUTED_USUALLY).filter(|&usual| expected < usual && over(brought_back, FALLBACK_SHARE)) {
+        if let Some(usual) =
+            limit(RECOMPUTED_USUALLY).filter(|&usual| expected < usual && over(brought_back, FALLBACK_SHARE))
+        {
             expected = expected.max(usual.min(brought_back));
             best = best.max(expected);
             allocated_online = allocated_online.max(expected);

@@ -154,7 +154,9 @@ impl Turn {
             };
             let Some(family) = family else {
                 let is_meant = program.buffer_node(BufferId(buffer)).is_some_and(&is_value);
-                if let (Some(layer), Some((made, _)), true) = (layer, live.of(BufferId(buffer)), is_meant && layer != own) {
+                if let (Some(layer), Some((made, _)), true) =
+                    (layer, live.of(BufferId(buffer)), is_meant && layer != own)
+                {
                     let (begin, _) = turn.window(layer);
                     let (made, bytes) = (time_of(made), program.buffers.size_of(BufferId(buffer)).0);
                     if made < begin && time_of(point) >= begin {
