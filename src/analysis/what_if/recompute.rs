@@ -401,13 +401,13 @@ impl State<'_> {
         self.keep_sums(lives.into_values());
     }
 
-    /// JAX's flash attention keeps the greatest score and the sum of each row for the backward pass, in 32 bits and as
-    /// often as a block has columns; others keep less.
+    /// In the worst case, JAX's flash attention, the greatest score and the sum of each row are kept for the backward
+    /// pass, in 32 bits and as often as a block has columns; splash attention keeps one number.
     fn keep_sums(&mut self, lives: impl Iterator<Item = (u32, u32, u32)>) {
         let Some(turn) = self.memory.kept.turn.as_ref().map(|turn| turn.at) else { return };
         for (row, first, last) in lives.filter(|life| (life.1..life.2).contains(&turn)) {
-            self.may_differ = true;
-            if self.is_optimistic {
+            self.may_stay = true;
+            if !self.is_cautious {
                 continue;
             }
             let owner = super::Owner::Family(row);

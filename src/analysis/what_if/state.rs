@@ -84,10 +84,10 @@ pub struct State<'a> {
     pub(super) is_optimistic: bool,
     /// Whether the best case differs from the expected one.
     pub(super) may_differ: bool,
-    /// Whether to take what the compiler may leave as it is in the worst case: see [`Self::may_stay`].
+    /// Whether to take what may stay or be kept in the worst case: see [`Self::may_stay`].
     pub(super) is_cautious: bool,
     /// Whether the worst case differs from the expected one: the compiler may leave the batch in the lanes, though it no
-    /// longer fills them.
+    /// longer fills them, and block-wise attention may keep more than it has to.
     pub(super) may_stay: bool,
     /// Whether the program is taken to be in the order in which the compiler runs one that fits.
     pub(super) is_ordered: bool,

@@ -124,11 +124,11 @@ impl<'a> Trial<'a> {
         let ((online, placement), (best_case, postponing, worst_case)) =
             rayon::join(|| self.packed(depth, known), cases);
         let Self { mut state, sizes, most_live: (live, at), least, brought_back, .. } = self;
-        let peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
+        let mut peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
         let limit = |share: f64| memory.capacity.map(|c| (c as f64 * share) as u64);
         let over = |bytes: u64, share: f64| limit(share).is_some_and(|limit| bytes > limit);
         let mut allocated_online = allocated(online);
-        let packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
+        let mut packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
         // The second packer is slow, and no packer brings the heap below what is live at once.
         let undecided = over(allocated_online, 1.0) && !over(least, 1.0);
         let is_asked = depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict);
@@ -146,8 +146,13 @@ impl<'a> Trial<'a> {
         if let Some(usual) =
             limit(RECOMPUTED_USUALLY).filter(|&usual| expected < usual && over(brought_back, FALLBACK_SHARE))
         {
-            expected = expected.max(usual.min(brought_back));
+            // What fits so already is filled to about the same.
+            let now = if memory.is_over() { u64::MAX } else { memory.allocated };
+            let filled = usual.min(now).min(brought_back).max(expected);
+            peak = peak.saturating_add(filled.saturating_sub(expected));
+            expected = expected.max(filled);
             best = best.max(expected);
+            packer = Packer::Fallback;
             allocated_online = allocated_online.max(expected);
         }
         let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
@@ -207,7 +212,10 @@ impl<'a> Trial<'a> {
             }
         }
         if let Some(worst_case) = worst_case {
-            range.1 = range.1.max(Bytes(worst_case));
+            let band = if state.kinds.parts { band_of(state.kinds) } else { 0.0 };
+            range.1 = range.1.max(Bytes((worst_case as f64 * (1.0 + band)) as u64));
+            let low = Bytes((range.1.0 as f64 / WIDEST).ceil() as u64).min(Bytes(expected));
+            range.0 = range.0.max(low);
         }
         let is_untold = state.undecided.is_some() && !state.is_bound;
         let mut fits = memory.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
