@@ -353,6 +353,7 @@ fn containers_of(path: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ElementType;
 
     #[test]
     fn containers_come_nearest_first() {
@@ -375,6 +376,27 @@ mod tests {
         assert!(borrowed(&modules));
         let samples: Vec<(String, i64)> = modules.iter().map(|row| (row.0.clone(), 32)).collect();
         assert!(!borrowed(&samples), "samples have their batch in common");
+    }
+
+    #[test]
+    fn frozen_layers_are_weights_though_they_are_as_wide_as_a_sequence_is_long() {
+        let array = |ty, dimensions: &[i64]| ShapeNode::array(ty, dimensions.to_vec());
+        let tokens = array(ElementType::S32, &[8, 2048]);
+        let (up, down) = (array(ElementType::BF16, &[2048, 5632]), array(ElementType::BF16, &[5632, 2048]));
+        let paths: Vec<String> = (0..2)
+            .flat_map(|i| [format!("base['layers'][{i}]['up']"), format!("base['layers'][{i}]['down']")])
+            .collect();
+        let mut arguments = vec![Argument { number: 0, path: "batch[0]", bytes: 65536, node: Some(&tokens) }];
+        for (number, path) in (1..).zip(&paths) {
+            let node = if path.ends_with("['up']") { &up } else { &down };
+            arguments.push(Argument { number, path, bytes: 1 << 24, node: Some(node) });
+        }
+        let mut classes: FastMap<i64, (Class, Reason)> =
+            arguments.iter().map(|own| (own.number, (Class::Input, Reason::NotReturned))).collect();
+        classes.insert(0, (Class::Input, Reason::Integers));
+        follow_samples(&arguments, &mut classes);
+        assert_eq!(classes[&0].0, Class::Input);
+        assert!((1..=4).all(|number| classes[&number] == (Class::Weight, Reason::OfModules)));
     }
 
     #[test]

@@ -170,6 +170,19 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_that_no_longer_fills_the_lanes_leaves_them_where_that_is_less() {
+        let image = |batch: i64, channels: i64| {
+            let tiles: &[&[i64]] = &[&[8, 128], &[2, 1]];
+            ShapeNode::tiled(ElementType::BF16, &[batch, 96, 96, channels], &[0, 3, 2, 1], tiles)
+        };
+        let other = with_other_lanes(&image(64, 192), 0).expect("192 channels fill lanes better than 64 samples");
+        assert_eq!(other.minor(0), Some(3));
+        assert!(other.padded_size() < image(64, 192).padded_size());
+        assert_eq!(with_other_lanes(&image(64, 32), 0), None, "32 channels fill them less");
+        assert_eq!(with_other_lanes(&image(128, 192), 0), None, "the batch fills them");
+    }
+
+    #[test]
     fn a_merged_dimension_is_not_filled_up() {
         let table = ShapeNode::tiled(ElementType::F32, &[1000, 3], &[1, 0], &[&[8, 128]]);
         assert!(is_padded_by(&table, 3) && !is_padded_by(&table, 1000));
