@@ -4,6 +4,7 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, Total, counted};
 use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -30,7 +31,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         Bytes(saved).short()
     );
     finding.why = format!(
-        "At the peak {} one score for each pair of {sequence} positions; the largest is {}. Scores grow with the square of the sequence length; block-wise attention never materialises them in full.",
+        "At the peak {} one score for each pair of {sequence} positions; the largest is {}. Scores grow with the square of the sequence length; block-wise attention never materialises them in full. Of each row of scores, splash attention keeps one number for the backward pass, JAX's flash attention two rows of {BLOCK}, which are not counted here.",
         counted(held.len(), "temporary holds", "temporaries hold"),
         case.describe_first(&held)
     );

@@ -84,13 +84,22 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     };
     finding.title =
         format!("Half the batch ({now} to {} per device): {} less{fitting}", (now + 1) / 2, Bytes(saved).short());
+    let recomputes = case.memory.rematerialised > 0;
+    let scales = if recomputes {
+        format!("Temporaries scale with the batch of {now}, but of a smaller one the compiler recomputes less.")
+    } else {
+        let share = percent(saved.saturating_mul(2).min(case.memory.peak), case.memory.peak.max(1));
+        format!("{share} of the peak scales with the batch of {now}.")
+    };
     finding.why = format!(
-        "{} of the peak scales with the batch of {now}.{}",
-        percent(saved.saturating_mul(2).min(case.memory.peak), case.memory.peak.max(1)),
+        "{scales}{}",
         if first.by_name { " The arguments that hold the batch are guessed from their names." } else { "" }
     );
     finding.is_guess = first.by_name;
-    if saved.saturating_mul(5) < case.memory.temporaries() && case.is_share(case.memory.temporaries(), 0.5) {
+    if !recomputes
+        && saved.saturating_mul(5) < case.memory.temporaries()
+        && case.is_share(case.memory.temporaries(), 0.5)
+    {
         finding.warnings.push(
             "the saving is less than proportional: the batch may be the minor dimension, which is padded to a multiple of 128".to_owned(),
         );

@@ -8,7 +8,7 @@ use super::flow::{Value, handed_on};
 use super::names::layer::{Layer, Layers};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
-use crate::model::{InstructionId, NO_ROW, Opcode, Program, ShapeNode};
+use crate::model::{FastMap, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
 /// Most operations in one layer.
 const LONGEST_PERIOD: usize = 96;
@@ -31,7 +31,7 @@ pub struct Mark {
     pub layer: Option<u32>,
     /// Its pass.
     pub pass: Pass,
-    /// Elements of its result.
+    /// Elements of its result, of all arrays in it.
     pub elements: u64,
 }
 
@@ -71,7 +71,7 @@ impl LayerUse {
             return Self::default();
         }
         let mut found = Self::default();
-        let layer_of: Vec<Option<u32>> = paths
+        let mut layer_of: Vec<Option<u32>> = paths
             .iter()
             .map(|(_, path)| {
                 let layer = known.of(path)?;
@@ -83,14 +83,24 @@ impl LayerUse {
                 Some(row as u32)
             })
             .collect();
+        let row_of = |argument: &InstructionId| paths.binary_search_by_key(argument, |row| row.0).ok();
+        let mut spans: Vec<Option<(usize, usize)>> = vec![None; found.layers.len()];
+        for (time, reader) in readers.iter().enumerate().filter(|row| row.1.pass == Pass::Forward) {
+            for layer in reader.arguments.iter().filter_map(|argument| layer_of[row_of(argument)?]) {
+                let span = spans[layer as usize].get_or_insert((time, time));
+                span.1 = time;
+            }
+        }
+        if let Some((layers, row_of_layer)) = joined(&found.layers, &spans) {
+            found.layers = layers;
+            for layer in layer_of.iter_mut().flatten() {
+                *layer = row_of_layer[*layer as usize];
+            }
+        }
         found.marks = readers
             .iter()
             .map(|reader| {
-                let layer = |argument: &InstructionId| {
-                    let row = paths.binary_search_by_key(argument, |row| row.0).ok()?;
-                    layer_of[row]
-                };
-                let layer = reader.arguments.iter().find_map(layer);
+                let layer = reader.arguments.iter().find_map(|argument| layer_of[row_of(argument)?]);
                 Mark { at: reader.at, layer, pass: reader.pass, elements: elements(program, reader.at) }
             })
             .collect();
@@ -142,6 +152,43 @@ impl LayerUse {
     }
 }
 
+/// Layers that two modules number alike and that run at the same time are the same layers: the frozen weights of a model
+/// and the adapters of each of its layers, but not an encoder and a decoder. `spans` are the first and last reader of each
+/// layer's arguments. Returns the layers without their modules, and the row among them of each layer; `None` if there are
+/// no such.
+fn joined(layers: &[Layer], spans: &[Option<(usize, usize)>]) -> Option<(Vec<Layer>, Vec<u32>)> {
+    let inner = |layer: &Layer| {
+        let (_, name) = layer.name.split_once('/')?;
+        let (_, pattern) = layer.pattern.split_once('/')?;
+        Some(Layer { name: name.to_owned(), pattern: pattern.to_owned() })
+    };
+    let inside: Vec<Layer> = layers.iter().map(|layer| inner(layer).unwrap_or_else(|| layer.clone())).collect();
+    let mut rows: FastMap<&Layer, Vec<usize>> = FastMap::default();
+    for (row, layer) in inside.iter().enumerate() {
+        rows.entry(layer).or_default().push(row);
+    }
+    let (mut together, mut apart) = (0usize, 0usize);
+    for pair in rows.values().filter(|rows| rows.len() > 1).flat_map(|rows| rows.windows(2)) {
+        match (spans[pair[0]], spans[pair[1]]) {
+            (Some(one), Some(other)) if one.0 <= other.1 && other.0 <= one.1 => together += 1,
+            _ => apart += 1,
+        }
+    }
+    if together <= apart {
+        return None;
+    }
+    let mut found: Vec<Layer> = Vec::new();
+    let mut known: FastMap<&Layer, u32> = FastMap::default();
+    let row_of_layer = inside.iter().map(|layer| {
+        *known.entry(layer).or_insert_with(|| {
+            found.push(layer.clone());
+            found.len() as u32 - 1
+        })
+    });
+    let row_of_layer = row_of_layer.collect();
+    Some((found, row_of_layer))
+}
+
 /// What operations of the same place in two layers have in common.
 #[derive(Debug, PartialEq, Eq)]
 struct Kind {
@@ -165,8 +212,10 @@ fn first_array(program: &Program, at: InstructionId) -> Option<&ShapeNode> {
     program.shape_of(at)?.nodes.iter().find(|node| !node.is_tuple())
 }
 
+/// Elements of all arrays of an operation's result: what is fused may return a sum beside what it is summed from.
 fn elements(program: &Program, at: InstructionId) -> u64 {
-    first_array(program, at).map_or(0, ShapeNode::element_count)
+    let arrays = program.shape_of(at).into_iter().flat_map(|shape| shape.nodes.iter().filter(|node| !node.is_tuple()));
+    arrays.fold(0, |sum, node| node.element_count().saturating_add(sum))
 }
 
 /// Operations that repeat.
@@ -322,6 +371,22 @@ mod tests {
         ] {
             assert_eq!(as_path(scopes), path, "{scopes}");
         }
+    }
+
+    #[test]
+    fn layers_of_two_modules_that_run_together_are_one() {
+        let layer = |name: &str| Layer { name: name.to_owned(), pattern: "layers[*]".to_owned() };
+        let named = |module: &str, i: usize| Layer {
+            pattern: format!("{module}/layers[*]"),
+            ..layer(&format!("{module}/layers[{i}]"))
+        };
+        let layers = [named("base", 0), named("base", 1), named("lora", 0), named("lora", 1)];
+        let together = [Some((0, 9)), Some((10, 19)), Some((2, 8)), Some((12, 18))];
+        let (found, rows) = joined(&layers, &together).expect("one");
+        assert_eq!(found, [layer("layers[0]"), layer("layers[1]")]);
+        assert_eq!(rows, [0, 1, 0, 1]);
+        let one_after_the_other = [Some((0, 9)), Some((10, 19)), Some((20, 29)), Some((30, 39))];
+        assert_eq!(joined(&layers, &one_after_the_other), None, "an encoder and a decoder");
     }
 
     fn kinds(names: &str) -> Vec<Kind> {

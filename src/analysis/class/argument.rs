@@ -261,8 +261,8 @@ fn follow_mirrors<'a>(arguments: &'a [Argument<'a>], classes: &mut FastMap<i64, 
 /// Fewest arrays of a container that tell frozen weights from data.
 const FEWEST_FROZEN: usize = 4;
 
-/// Many arrays in one container that are not returned and have no dimension of the samples, in a program whose samples
-/// are sequences of integers, are weights that are not trained.
+/// Many arrays in one container that are not returned are weights that are not trained, if they are those of numbered
+/// modules, or have no dimension of the samples in a program whose samples are sequences of integers.
 fn follow_samples(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Reason)>) {
     let of = |argument: &Argument<'_>| classes.get(&argument.number).copied();
     let is_sequence =
@@ -273,20 +273,23 @@ fn follow_samples(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class,
         .filter_map(|argument| argument.node.filter(|node| node.dimensions.len() >= 2))
         .flat_map(|node| node.dimensions.iter().copied().filter(|&size| size > 1))
         .collect();
-    if samples.is_empty() {
-        return;
-    }
-    let mut containers: FastMap<&str, Vec<(i64, bool)>> = FastMap::default();
+    let mut containers: FastMap<&str, Vec<(&Argument<'_>, &[i64])>> = FastMap::default();
     for argument in arguments.iter().filter(|argument| is_nested(argument.path)) {
         let is_open = of(argument).is_some_and(|found| found.1 == Reason::NotReturned);
         let Some(dimensions) = argument.matrix().filter(|_| is_open) else { continue };
-        let is_of_samples = dimensions.iter().any(|size| samples.contains(size));
-        containers.entry(first_word(argument.path)).or_default().push((argument.number, is_of_samples));
+        containers.entry(first_word(argument.path)).or_default().push((argument, dimensions));
     }
-    for held in containers.into_values() {
-        if held.len() >= FEWEST_FROZEN && !held.iter().any(|row| row.1) {
-            classes.extend(held.into_iter().map(|row| (row.0, (Class::Weight, Reason::NotOfSamples))));
-        }
+    for held in containers.into_values().filter(|held| held.len() >= FEWEST_FROZEN) {
+        let leading = held.iter().filter_map(|row| Some((row.0.path, *row.1.first()?)));
+        let is_of_samples = |row: &(&Argument<'_>, &[i64])| row.1.iter().any(|size| samples.contains(size));
+        let reason = if !samples.is_empty() && !held.iter().any(is_of_samples) {
+            Reason::NotOfSamples
+        } else if are_of_modules(leading) {
+            Reason::OfModules
+        } else {
+            continue;
+        };
+        classes.extend(held.into_iter().map(|row| (row.0.number, (Class::Weight, reason))));
     }
 }
 
@@ -353,6 +356,7 @@ fn containers_of(path: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ElementType;
 
     #[test]
     fn containers_come_nearest_first() {
@@ -375,6 +379,27 @@ mod tests {
         assert!(borrowed(&modules));
         let samples: Vec<(String, i64)> = modules.iter().map(|row| (row.0.clone(), 32)).collect();
         assert!(!borrowed(&samples), "samples have their batch in common");
+    }
+
+    #[test]
+    fn frozen_layers_are_weights_though_they_are_as_wide_as_a_sequence_is_long() {
+        let array = |ty, dimensions: &[i64]| ShapeNode::array(ty, dimensions.to_vec());
+        let tokens = array(ElementType::S32, &[8, 2048]);
+        let (up, down) = (array(ElementType::BF16, &[2048, 5632]), array(ElementType::BF16, &[5632, 2048]));
+        let paths: Vec<String> = (0..2)
+            .flat_map(|i| [format!("base['layers'][{i}]['up']"), format!("base['layers'][{i}]['down']")])
+            .collect();
+        let mut arguments = vec![Argument { number: 0, path: "batch[0]", bytes: 65536, node: Some(&tokens) }];
+        for (number, path) in (1..).zip(&paths) {
+            let node = if path.ends_with("['up']") { &up } else { &down };
+            arguments.push(Argument { number, path, bytes: 1 << 24, node: Some(node) });
+        }
+        let mut classes: FastMap<i64, (Class, Reason)> =
+            arguments.iter().map(|own| (own.number, (Class::Input, Reason::NotReturned))).collect();
+        classes.insert(0, (Class::Input, Reason::Integers));
+        follow_samples(&arguments, &mut classes);
+        assert_eq!(classes[&0].0, Class::Input);
+        assert!((1..=4).all(|number| classes[&number] == (Class::Weight, Reason::OfModules)));
     }
 
     #[test]

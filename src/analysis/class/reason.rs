@@ -58,6 +58,9 @@ pub enum Reason {
     TakenByLayers,
     /// One of many arrays that a program which trains does not return, and that have no dimension of the samples.
     NotOfSamples,
+    /// One of the arrays, of several leading dimensions, of modules that are told apart by a number, in a program that
+    /// trains and does not return them.
+    OfModules,
     /// The program has no matrix product, convolution or lookup that a weight could be in.
     NoProducts,
     /// Its neighbours in the tree of arguments are of this class.
@@ -97,6 +100,7 @@ impl Reason {
             | Self::NotReturned
             | Self::StateReturned
             | Self::NotOfSamples
+            | Self::OfModules
             | Self::NoProducts
             | Self::Neighbours
             | Self::SharesMemory => Certainty::Guess,
@@ -130,6 +134,7 @@ impl Reason {
             Self::NotReturned => "not returned by a program that trains",
             Self::TakenByLayers => "each layer of a loop takes its slice of it",
             Self::NotOfSamples => "not returned, and none of its dimensions is one of the samples",
+            Self::OfModules => "not returned, but of one of several numbered modules",
             Self::NoProducts => "the program has no matrix product, convolution or lookup that a weight could be in",
             Self::Neighbours => "most neighbouring arguments are of this class",
             Self::MirrorsWeights => "weights have the same tree and shapes",

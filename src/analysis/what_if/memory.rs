@@ -393,6 +393,12 @@ impl Memory {
         self.capacity.filter(|&c| c > 0).map(|capacity| self.allocated as f64 / capacity as f64)
     }
 
+    /// Whether the program does not fit.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.capacity.is_some_and(|capacity| self.allocated > capacity)
+    }
+
     /// Whether the compiler was already short of memory, and so packed by size and rematerialised.
     #[must_use]
     pub fn is_under_pressure(&self) -> bool {

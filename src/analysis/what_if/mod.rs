@@ -3,12 +3,14 @@
 //! The predictions were measured against the compiler on 102 pairs of programs that differ by one change; each prediction
 //! states the error seen for its kind of change. Nothing here reads files or compiles anything.
 
+mod again;
 mod axis;
 mod base;
 pub mod batch;
 mod batch_by_shape;
 mod divide;
 mod edit;
+mod evicted;
 mod follow;
 mod followers;
 mod memory;

@@ -11,12 +11,12 @@ use super::saved_for_backward::{BLOCK, Stack, is_among};
 use super::segments::{Segment, Segments};
 use super::state::{Sizes, State};
 use super::turn::Turn;
+use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::names::scope;
 use crate::analysis::once::once;
-use crate::analysis::packing;
-use crate::model::{BufferId, FastMap, NO_ROW, Program};
+use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Program};
 
 /// Share of what scans save below which nothing is gained by recomputing it.
 const MATTERS: f64 = 0.05;
@@ -36,6 +36,14 @@ fn first_segments(segments: &[Segment], most: usize) -> Vec<bool> {
         is_meant[i] = true;
     }
     is_meant
+}
+
+/// First times of the backward passes of segments, ascending, with whether each is meant.
+fn starts_of(segments: &[Segment], is_meant: &[bool]) -> Vec<(u32, bool)> {
+    let mut starts: Vec<(u32, bool)> =
+        segments.iter().zip(is_meant).map(|(segment, &is_meant)| (segment.backward, is_meant)).collect();
+    starts.sort_unstable();
+    starts
 }
 
 /// A loop divided into segments, each checkpointed as a whole.
@@ -120,7 +128,11 @@ impl State<'_> {
         let meant = || parts.list.iter().zip(&is_meant).filter(|(_, is_meant)| **is_meant).map(|(segment, _)| segment);
         let is_checkpointed = meant().any(|segment| segment.is_checkpointed);
         let mut cut = 0usize;
+        self.checkpointed.resize(memory.families.list.len(), false);
         for segment in meant() {
+            for &row in segment.forward.iter().chain(&segment.recomputed) {
+                self.checkpointed[row as usize] = true;
+            }
             // What a layer recomputes is not kept for what the compiler postpones now, such as gradients of weights.
             let over = parts.backward.get(parts.backward.partition_point(|&at| at <= segment.backward)).copied();
             let times = (segment.needed, segment.backward, over.unwrap_or(u32::MAX));
@@ -142,8 +154,15 @@ impl State<'_> {
                 self.spans.to_mut()[row as usize].1 = backward;
             }
         }
+        // An input in on-chip memory has to be kept in HBM.
+        for &(bytes, made, segment) in parts.on_chip.iter().filter(|input| is_meant[input.2 as usize]) {
+            let Segment { forward, backward, .. } = &parts.list[segment as usize];
+            if let Some(&row) = forward.first() {
+                self.added.push((bytes, made, *backward, row));
+            }
+        }
         self.make_gradients_at_once(&parts.list, &is_meant);
-        self.may_differ |= self.finish_promptly(&parts.backward);
+        self.may_differ |= self.finish_promptly(&parts.list, &is_meant);
         if is_checkpointed {
             self.warn(format!("layers of {pattern} are checkpointed already"));
         }
@@ -164,19 +183,19 @@ impl State<'_> {
     /// printed as it was before the compiler ordered it.
     fn make_gradients_at_once(&mut self, segments: &[Segment], is_meant: &[bool]) {
         let memory = self.memory;
-        if memory.capacity.is_some_and(|capacity| memory.allocated > capacity) {
+        if !self.is_ordered {
             return;
         }
-        let mut starts: Vec<(u32, bool)> =
-            segments.iter().zip(is_meant).map(|(segment, &is_meant)| (segment.backward, is_meant)).collect();
-        starts.sort_unstable();
+        let starts = starts_of(segments, is_meant);
         for postponed in memory.postponed(self.program) {
             let row = postponed.family as usize;
             let (first, last) = self.spans[row];
             let next = starts.partition_point(|start| start.0 <= first);
             let is_cut = next.checked_sub(1).is_some_and(|own| starts[own].1);
             let Some(&(over, _)) = starts.get(next).filter(|start| is_cut && start.0 < last) else { continue };
-            if postponed.until > over {
+            // What the next layers read besides, such as the gradient of what layers add to, is kept for them.
+            let over = over.max(postponed.until.saturating_add(1));
+            if over >= last {
                 continue;
             }
             let spans = self.spans.to_mut();
@@ -188,23 +207,25 @@ impl State<'_> {
         }
     }
 
-    /// In the best case, the backward pass of each segment (they begin at `starts`, ascending) leaves nothing for later
-    /// than the next one: the gradients of weights that the compiler postpones now, as there is room, read values of
-    /// many layers at the end. Returns whether there are any.
-    fn finish_promptly(&mut self, starts: &[u32]) -> bool {
+    /// In a program that the compiler orders, the backward pass of each segment that is meant, and in the best case that
+    /// of every segment, leaves nothing for later than the next one: the gradients of weights that the compiler postpones
+    /// now, as there is room, read values of many layers at the end. Returns whether there are any.
+    fn finish_promptly(&mut self, segments: &[Segment], is_meant: &[bool]) -> bool {
         let memory = self.memory;
         let mut is_any = false;
+        let starts = starts_of(segments, is_meant);
         for &row in memory.postponable(self.program) {
             let begins = 2 * memory.families.list[row as usize].first;
-            let Some(&over) = starts.get(starts.partition_point(|&at| at <= begins) + 1) else { continue };
+            let next = starts.partition_point(|start| start.0 <= begins);
+            let Some(&(over, _)) = starts.get(next + 1) else { continue };
             if self.spans[row as usize].1 <= over {
                 continue;
             }
             is_any = true;
-            if !self.is_optimistic {
-                break;
+            let is_own = self.is_ordered && next.checked_sub(1).is_some_and(|own| starts[own].1);
+            if self.is_optimistic || is_own {
+                self.spans.to_mut()[row as usize].1 = over;
             }
-            self.spans.to_mut()[row as usize].1 = over;
         }
         is_any
     }
@@ -220,7 +241,7 @@ impl State<'_> {
             return false;
         }
         self.spans.to_mut()[row as usize].1 = end.max(first);
-        let until = if last > backward { last.min(over) } else { backward + (last - needed) };
+        let until = if last > backward { last.min(over.saturating_sub(1)) } else { backward + (last - needed) };
         self.again.push((row, backward, until));
         true
     }
@@ -359,13 +380,44 @@ impl State<'_> {
             return;
         }
         // Scores are recomputed block by block in a layer's backward pass; none are kept.
+        self.checkpointed.resize(memory.families.list.len(), false);
+        let mut lives: BTreeMap<(Option<u32>, u64), (u32, u32, u32)> = BTreeMap::new();
         for &row in &rows {
-            let is_forward = memory.kept.passes.get(row as usize) == Some(&Pass::Forward);
-            if memory.kept.is_stack(row as usize) || (is_forward && memory.is_kept(row as usize)) {
-                self.dropped[row as usize] = true;
+            let at = row as usize;
+            let is_forward = memory.kept.passes.get(at) == Some(&Pass::Forward);
+            let is_stack = memory.kept.is_stack(at);
+            if is_stack || is_forward {
+                let layer = memory.kept.turn.as_ref().and_then(|turn| turn.layer_of.get(at).copied().flatten());
+                let (first, last) = self.spans[at];
+                let life = lives.entry((layer, memory.family_bytes[at])).or_insert((row, first, last));
+                *life = (life.0, life.1.min(first), life.2.max(last));
+                self.checkpointed[at] = true;
+            }
+            if is_stack || (is_forward && memory.is_kept(at)) {
+                self.dropped[at] = true;
             }
         }
         self.shrink(&rows, BLOCK, sequence);
+        self.keep_sums(lives.into_values());
+    }
+
+    /// In the worst case, JAX's flash attention, the greatest score and the sum of each row are kept for the backward
+    /// pass, in 32 bits and as often as a block has columns; splash attention keeps one number.
+    fn keep_sums(&mut self, lives: impl Iterator<Item = (u32, u32, u32)>) {
+        let Some(turn) = self.memory.kept.turn.as_ref().map(|turn| turn.at) else { return };
+        for (row, first, last) in lives.filter(|life| (life.1..life.2).contains(&turn)) {
+            self.may_stay = true;
+            if !self.is_cautious {
+                continue;
+            }
+            let owner = super::Owner::Family(row);
+            let item = self.memory.items.partition_point(|item| item.owner < owner);
+            let Some(known) = self.shape(item) else { continue };
+            let (bits, bytes) = (u64::from(known.node.element_type.storage_bits().max(1)), known.padded);
+            if let Some(bytes) = bytes {
+                self.added.push((bytes.0.saturating_mul(2 * 32 / bits), first, last, row));
+            }
+        }
     }
 
     /// Shrinks families (ascending) by a factor along their first large dimension.
@@ -380,27 +432,27 @@ impl State<'_> {
         });
     }
 
-    /// Peak bytes of temporaries if the compiler rematerialised nothing: what it recomputes (`.remat` in names) is kept
-    /// from the first time on.
-    pub(super) fn live_without_recomputation(&self, sizes: &Sizes) -> u64 {
+    /// Sizes and lives if the compiler rematerialised nothing: what it recomputes (`.remat` in names) is kept from the first
+    /// time on, but for what layers compute again that are checkpointed by these changes.
+    pub(super) fn without_recomputation(&self, sizes: &Sizes) -> Sizes {
         let known = once(&self.memory.recomputed, || recomputed(self.program, self.memory));
         let mut first_of: Vec<u32> = vec![NO_ROW; known.values];
-        let mut spans: Vec<(usize, u32)> = Vec::new();
-        let mut blocks = sizes.blocks.clone();
-        for (i, &family) in sizes.family.iter().enumerate() {
-            let Some(&(value, is_again)) = known.of_family.get(family as usize) else { continue };
+        let mut kept = sizes.clone();
+        // What follows the families are second lives, which these changes made.
+        for (i, &(value, is_again)) in known.of_family.iter().enumerate() {
             let Some(first) = first_of.get_mut(value as usize) else { continue };
             if *first == NO_ROW {
                 *first = i as u32;
-            } else if is_again {
-                spans.push((*first as usize, blocks[i].end));
-                blocks[i].size = 0;
+            } else if is_again && self.checkpointed.get(i) != Some(&true) {
+                let end = kept.blocks[i].end;
+                let first = &mut kept.blocks[*first as usize];
+                if first.size > 0 {
+                    first.end = first.end.max(end);
+                    kept.blocks[i].size = 0;
+                }
             }
         }
-        for (first, end) in spans {
-            blocks[first].end = blocks[first].end.max(end);
-        }
-        packing::most_live(&blocks).0
+        kept
     }
 }
 
@@ -447,6 +499,17 @@ fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
         name.truncate(plain.unwrap_or(name.len()));
         Some((*values.get(&(name, program.buffer_index(root)))?, plain.is_some()))
     };
-    let of_family = roots().map(|root| value(root).unwrap_or((NO_ROW, false))).collect();
+    // What is computed again only to compute something else again is not kept where that is.
+    let is_needed = |row: u32| {
+        let Some(turn) = &memory.kept.turn else { return true };
+        let before = turn.reads()[turn.reads_of(row)].iter().map(|read| read.reader);
+        let mut readers = before.chain(turn.late_reads_of(row).map(|read| read.1)).peekable();
+        readers.peek().is_none() || readers.any(|reader| !is_rematerialised(program, InstructionId(reader)))
+    };
+    let found = roots().zip(0u32..).map(|(root, row)| {
+        let (value, is_again) = value(root).unwrap_or((NO_ROW, false));
+        (value, is_again && is_needed(row))
+    });
+    let of_family = found.collect();
     Recomputed { of_family, values: values.len() }
 }

@@ -31,7 +31,7 @@ pub fn set_dimension(node: &mut ShapeNode, dimension: usize, size: i64) {
 }
 
 /// The same array with another dimension in the lanes, if a dimension is there that no longer fills them and the array
-/// takes less memory so: the compiler may choose that layout then.
+/// takes less memory so: the compiler usually chooses that layout then.
 #[must_use]
 pub fn with_other_lanes(node: &ShapeNode, dimension: usize) -> Option<ShapeNode> {
     let lanes = node.first_tile().last().copied().unwrap_or(0);
@@ -167,6 +167,19 @@ mod tests {
         assert_eq!(resized(size), size / 4);
         // A size that the formula does not give changes in proportion.
         assert_eq!(resized(size + 1000), (size + 1000) / 4);
+    }
+
+    #[test]
+    fn a_batch_that_no_longer_fills_the_lanes_leaves_them_where_that_is_less() {
+        let image = |batch: i64, channels: i64| {
+            let tiles: &[&[i64]] = &[&[8, 128], &[2, 1]];
+            ShapeNode::tiled(ElementType::BF16, &[batch, 96, 96, channels], &[0, 3, 2, 1], tiles)
+        };
+        let other = with_other_lanes(&image(64, 192), 0).expect("192 channels fill lanes better than 64 samples");
+        assert_eq!(other.minor(0), Some(3));
+        assert!(other.padded_size() < image(64, 192).padded_size());
+        assert_eq!(with_other_lanes(&image(64, 32), 0), None, "32 channels fill them less");
+        assert_eq!(with_other_lanes(&image(128, 192), 0), None, "the batch fills them");
     }
 
     #[test]

@@ -149,7 +149,9 @@ impl SavedForBackward {
                 let name = names.get(family).map_or("", String::as_str).to_ascii_lowercase();
                 ["attention", "attn", "softmax", "scores"].iter().any(|word| name.contains(word))
             };
-            if meaning.logits {
+            // What is named as a part of a layer is of its width, not of a vocabulary of the same size.
+            let is_in_layer = || kept.turn.as_ref().is_some_and(|turn| turn.is_named_in_layer(family));
+            if meaning.logits && !is_in_layer() {
                 kept.logits.push(family as u32);
             } else if meaning.scores || (meaning.scores_if_named && is_named()) {
                 kept.scores.push(family as u32);

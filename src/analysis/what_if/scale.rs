@@ -96,7 +96,7 @@ impl State<'_> {
         let folded = |size: i64| self.memory.folded_below().is_some_and(|least| size < least);
         if folded(batch) != folded(scaled) {
             self.decline(format!(
-                "with fewer than {FOLDED_BELOW} samples per device the compiler folds rows of the images into the batch and keeps copies in both shapes, so memory does not follow the batch from {batch} to {scaled}"
+                "with fewer than {FOLDED_BELOW} samples per device the compiler folds rows of what is convolved into the batch and keeps copies in both shapes, so memory does not follow the batch from {batch} to {scaled}"
             ));
         }
         self.scale_batch(batch, scaled);
@@ -180,7 +180,7 @@ impl State<'_> {
             let scaled = i128::from(size) * i128::from(scaled) / i128::from(batch.max(1));
             i64::try_from(scaled).unwrap_or(i64::MAX).max(1)
         };
-        let (is_optimistic, mut may_differ) = (self.is_optimistic, false);
+        let (is_cautious, mut may_stay) = (self.is_cautious, false);
         for own_data in [true, false] {
             let is_data = |owner| matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
             let items = self.items_of(|owner| is_data(owner) == own_data && accept(owner));
@@ -192,13 +192,13 @@ impl State<'_> {
                 let size = scale(node.dimensions[at]);
                 resize::set_dimension(node, at, size);
                 let other = resize::with_other_lanes(node, at);
-                may_differ |= other.is_some();
-                if let Some(other) = other.filter(|_| is_optimistic) {
+                may_stay |= other.is_some();
+                if let Some(other) = other.filter(|_| !is_cautious) {
                     *node = other;
                 }
                 true
             });
         }
-        self.may_differ |= may_differ;
+        self.may_stay |= may_stay;
     }
 }

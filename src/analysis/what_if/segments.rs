@@ -57,6 +57,8 @@ pub struct Segments {
     pub last_reads: Vec<u32>,
     /// Families that segments read from others, each with the segment: their inputs.
     pub inputs: Vec<(u32, u32)>,
+    /// Inputs of segments that are in on-chip memory alone: bytes, time at which they are made, and the segment.
+    pub on_chip: Vec<(u64, u32, u32)>,
 }
 
 /// Segments by their names.
@@ -144,7 +146,8 @@ impl Segments {
             let is_own = |&&row: &&u32| !turn.is_read_elsewhere(row);
             let own: Vec<u32> = segment.forward.iter().filter(is_own).copied().collect();
             let needed = turn.needed_from(families, &own);
-            segment.backward = backward.or(needed).unwrap_or(turn.at).max(turn.at);
+            let by_others = turn.needed_by_others_from(families, &own);
+            segment.backward = backward.or(by_others).or(needed).unwrap_or(turn.at).max(turn.at);
             // Where the compiler recomputes, what first reads a layer's values in the backward pass has names of the forward
             // pass.
             segment.needed = needed.unwrap_or(segment.backward).max(turn.at).min(segment.backward);
@@ -169,7 +172,17 @@ impl Segments {
         }
         let mut backward: Vec<u32> = segments.iter().map(|segment| segment.backward).collect();
         backward.sort_unstable();
-        Self { inputs: inputs(families, turn, &of_read, &of_family), list: segments, backward, last_reads }
+        let on_chip = turn
+            .on_chip
+            .iter()
+            .filter_map(|input| Some((input.bytes, input.made, names.place(Some(input.layer), String::new, false)?)));
+        Self {
+            on_chip: on_chip.collect(),
+            inputs: inputs(families, turn, &of_read, &of_family),
+            list: segments,
+            backward,
+            last_reads,
+        }
     }
 }
 
@@ -195,7 +208,8 @@ fn inputs(families: &Families, turn: &Turn, of_read: &[Option<u32>], of_family: 
         }
         let is_own = of_family.get(read.family as usize).copied().flatten() == Some(segment?);
         let is_before = families.list.get(read.family as usize).is_some_and(|family| 2 * family.first < turn.at);
-        (!is_own && is_before).then_some((read.family, segment?))
+        // Of an input that is computed several times, the first is kept.
+        (!is_own && is_before && !turn.is_again(read.family)).then_some((read.family, segment?))
     };
     let mut found: Vec<(u32, u32)> = turn.reads().iter().zip(of_read).filter_map(input).collect();
     found.sort_unstable();

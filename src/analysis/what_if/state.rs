@@ -60,6 +60,8 @@ pub struct State<'a> {
     pub(super) dropped: Vec<bool>,
     /// First and last time by family.
     pub(super) spans: Cow<'a, [(u32, u32)]>,
+    /// Whether each family is of a layer that is checkpointed; empty if none is.
+    pub(super) checkpointed: Vec<bool>,
     /// Second live ranges of families that are computed twice.
     pub(super) again: Vec<(u32, u32, u32)>,
     /// Blocks that the unchanged program does not have: bytes, first and last time, and the family they come from.
@@ -82,6 +84,13 @@ pub struct State<'a> {
     pub(super) is_optimistic: bool,
     /// Whether the best case differs from the expected one.
     pub(super) may_differ: bool,
+    /// Whether to take what may stay or be kept in the worst case: see [`Self::may_stay`].
+    pub(super) is_cautious: bool,
+    /// Whether the worst case differs from the expected one: the compiler may leave the batch in the lanes, though it no
+    /// longer fills them, and block-wise attention may keep more than it has to.
+    pub(super) may_stay: bool,
+    /// Whether the program is taken to be in the order in which the compiler runs one that fits.
+    pub(super) is_ordered: bool,
     /// Bytes that lose their memory to a donated argument, in a program without a heap.
     pub(super) homeless: u64,
     /// The largest temporary that lived in the memory of a result and gets memory of its own.
@@ -122,6 +131,7 @@ impl<'a> State<'a> {
             gone: vec![false; memory.base.len()],
             dropped: vec![false; memory.families.list.len()],
             spans: Cow::Borrowed(&memory.spans),
+            checkpointed: Vec::new(),
             again: Vec::new(),
             added: Vec::new(),
             donated: Vec::new(),
@@ -133,6 +143,9 @@ impl<'a> State<'a> {
             is_bound: false,
             is_optimistic: false,
             may_differ: false,
+            is_cautious: false,
+            may_stay: false,
+            is_ordered: !memory.is_over(),
             homeless: 0,
             largest_housed: 0,
             fused: 0,

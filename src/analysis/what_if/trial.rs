@@ -2,7 +2,7 @@
 
 use super::edit::Edit;
 use super::memory::Memory;
-use super::prediction::{Depth, NEAR, Prediction, ROOM, TryVerdict, WIDEST, band_of};
+use super::prediction::{Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, FALLBACK_SHARE, Moves, Packer, Placement};
@@ -19,21 +19,43 @@ pub struct Trial<'a> {
     /// Bytes of temporaries that are live at once, and when.
     most_live: (u64, u32),
     least: u64,
+    /// The fewest bytes if nothing is computed again; 0 where nothing is.
+    brought_back: u64,
 }
 
 impl<'a> Trial<'a> {
     /// Applies changes.
     #[must_use]
     pub fn new(memory: &'a Memory, program: &'a Program, edits: &'a [Edit]) -> Self {
-        Self::finished(State::changed(program, memory, edits), edits)
+        let trial = Self::finished(State::changed(program, memory, edits), edits);
+        let Some(capacity) = memory.capacity.filter(|_| !trial.state.is_ordered && trial.state.kinds.remat) else {
+            return trial;
+        };
+        // A program that does not fit is printed before the compiler orders it; if it fits now, it is ordered.
+        let mut state = State::new(program, memory);
+        state.is_ordered = true;
+        state.apply_all(edits);
+        let ordered = Self::finished(state, edits);
+        if ordered.least <= capacity { ordered } else { trial }
     }
 
     fn finished(mut state: State<'a>, edits: &'a [Edit]) -> Self {
         let (memory, program) = (state.memory, state.program);
-        let sizes = state.finish();
-        let most_live = packing::most_live(&sizes.blocks);
-        let least = memory.least_of(&sizes, most_live.0);
-        Self { memory, program, edits, state, sizes, most_live, least }
+        let mut sizes = state.finish();
+        let mut most_live = packing::most_live(&sizes.blocks);
+        let mut least = memory.least_of(&sizes, most_live.0);
+        let mut brought_back = 0;
+        if memory.rematerialised > 0 && state.kinds != Kinds::default() && !state.kinds.by_hand {
+            // With room to spare, the compiler no longer has to recompute.
+            let kept = state.without_recomputation(&sizes);
+            let live = packing::most_live(&kept.blocks);
+            brought_back = memory.least_of(&kept, live.0);
+            let limit = memory.capacity.map_or(u64::MAX, |capacity| (capacity as f64 * FALLBACK_SHARE) as u64);
+            if brought_back.saturating_add(live.0 / ROOM) <= limit {
+                (sizes, most_live, least) = (kept, live, brought_back);
+            }
+        }
+        Self { memory, program, edits, state, sizes, most_live, least, brought_back }
     }
 
     /// The fewest bytes that any packer can allocate: what is live at once.
@@ -66,6 +88,28 @@ impl<'a> Trial<'a> {
         })
     }
 
+    /// The fewest bytes if the compiler postpones gradients of weights as it does now, though layers are checkpointed: one
+    /// of 20 real programs with much room did. `None` where that makes no difference.
+    fn postponing(&self, depth: Depth) -> Option<u64> {
+        let may_be = self.state.kinds.remat && self.state.is_ordered && depth != Depth::Estimate;
+        (may_be && !self.memory.postponed(self.program).is_empty()).then(|| {
+            let mut state = State::new(self.program, self.memory);
+            state.is_ordered = false;
+            state.apply_all(self.edits);
+            Self::finished(state, self.edits).least
+        })
+    }
+
+    /// The fewest bytes if the compiler leaves layouts as they are; `None` where that makes no difference.
+    fn worst_case(&self, depth: Depth) -> Option<u64> {
+        (self.state.may_stay && depth != Depth::Estimate).then(|| {
+            let mut state = State::new(self.program, self.memory);
+            state.is_cautious = true;
+            state.apply_all(self.edits);
+            Self::finished(state, self.edits).least
+        })
+    }
+
     /// Packs what is left; `known_online` are the bytes that packing in program order allocates, where another prediction
     /// of the same changes has told them.
     #[must_use]
@@ -76,31 +120,41 @@ impl<'a> Trial<'a> {
         let known =
             known_online.filter(|&bytes| bytes < Bytes(u64::MAX)).and_then(|bytes| bytes.0.checked_sub(allocated(0)));
         let is_changed = self.state.kinds != Kinds::default() && !self.state.kinds.by_hand;
-        // With room to spare, the compiler no longer has to recompute.
-        let may_bring_back = is_changed && memory.rematerialised > 0 && depth != Depth::Estimate;
-        let brought_back =
-            || if may_bring_back { allocated(self.state.live_without_recomputation(&self.sizes)) } else { 0 };
-        let ((online, placement), (best_case, brought_back)) =
-            rayon::join(|| self.packed(depth, known), || (self.best_case(depth), brought_back()));
-        let Self { mut state, sizes, most_live: (live, at), least, .. } = self;
-        let peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
+        let cases = || (self.best_case(depth), self.postponing(depth), self.worst_case(depth));
+        let ((online, placement), (best_case, postponing, worst_case)) =
+            rayon::join(|| self.packed(depth, known), cases);
+        let Self { mut state, sizes, most_live: (live, at), least, brought_back, .. } = self;
+        let mut peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
         let limit = |share: f64| memory.capacity.map(|c| (c as f64 * share) as u64);
         let over = |bytes: u64, share: f64| limit(share).is_some_and(|limit| bytes > limit);
-        let allocated_online = allocated(online);
-        let packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
+        let mut allocated_online = allocated(online);
+        let mut packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
         // The second packer is slow, and no packer brings the heap below what is live at once.
         let undecided = over(allocated_online, 1.0) && !over(least, 1.0);
         let is_asked = depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict);
         let fallback = if is_asked && online > live { packing::fallback_below(&sizes.blocks, online) } else { None };
         let heap = fallback.as_ref().map_or(online, |fallback| fallback.heap);
-        let best = allocated(heap);
+        let mut best = allocated(heap);
         let placement = match fallback {
             Some(fallback) if packer == Packer::Fallback && depth == Depth::Packed => fallback,
             _ => placement,
         };
         // Packed by size, a heap takes hardly more than its live bytes.
         let packed = if depth == Depth::Estimate && undecided { least.saturating_add(live / ROOM) } else { best };
-        let expected = if packer == Packer::Online { allocated_online.min(best) } else { best };
+        let mut expected = if packer == Packer::Online { allocated_online.min(best) } else { best };
+        // Where there is not room for all of it, the compiler computes again only as much as it must.
+        if let Some(usual) =
+            limit(RECOMPUTED_USUALLY).filter(|&usual| expected < usual && over(brought_back, FALLBACK_SHARE))
+        {
+            // What fits so already is filled to about the same.
+            let now = if memory.is_over() { u64::MAX } else { memory.allocated };
+            let filled = usual.min(now).min(brought_back).max(expected);
+            peak = peak.saturating_add(filled.saturating_sub(expected));
+            expected = expected.max(filled);
+            best = best.max(expected);
+            packer = Packer::Fallback;
+            allocated_online = allocated_online.max(expected);
+        }
         let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
         // If the program does not fit, the compiler has already recomputed all it could.
         let has_reach = is_short && memory.capacity.is_some_and(|capacity| memory.allocated <= capacity);
@@ -110,7 +164,7 @@ impl<'a> Trial<'a> {
             // The packer in program order may find less room between edited live ranges than the compiler will, or not.
             let high = Bytes((allocated_online as f64 * (1.0 + band_of(state.kinds))) as u64);
             if high > range.1 {
-                range = (range.0.max(Bytes((high.0 as f64 / WIDEST) as u64)).min(Bytes(expected)), high);
+                range = (range.0.max(Bytes((high.0 as f64 / WIDEST).ceil() as u64)).min(Bytes(expected)), high);
             }
         }
         if state.kinds.donation && state.program.devices() > 1 {
@@ -131,6 +185,7 @@ impl<'a> Trial<'a> {
             range.0 = range.0.min(Bytes(least as u64));
             let widest = Bytes((range.0.0 as f64 * WIDEST) as u64);
             range.1 = range.1.min(widest.max(Bytes(expected)));
+            range.0 = range.0.max(Bytes((range.1.0 as f64 / WIDEST).ceil() as u64)).min(Bytes(expected));
         } else if let Some(best_case) = best_case {
             // Both ends are known, so the error of one of them does not come on top.
             range.0 = range.0.min(Bytes(best_case));
@@ -146,6 +201,21 @@ impl<'a> Trial<'a> {
                     Bytes(expected).short()
                 ));
             }
+        }
+        if let (Some(postponing), Some(room)) = (postponing, limit(FALLBACK_SHARE)) {
+            let high = (postponing as f64 * (1.0 + band_of(state.kinds))) as u64;
+            // A range wider than that says nothing.
+            let high = Bytes(high.min(room.max(range.1.0)).min((expected as f64 * WIDEST) as u64));
+            if high > range.1 {
+                let low = Bytes((high.0 as f64 / WIDEST).ceil() as u64).min(Bytes(expected));
+                range = (range.0.max(low), high);
+            }
+        }
+        if let Some(worst_case) = worst_case {
+            let band = if state.kinds.parts { band_of(state.kinds) } else { 0.0 };
+            range.1 = range.1.max(Bytes((worst_case as f64 * (1.0 + band)) as u64));
+            let low = Bytes((range.1.0 as f64 / WIDEST).ceil() as u64).min(Bytes(expected));
+            range.0 = range.0.max(low);
         }
         let is_untold = state.undecided.is_some() && !state.is_bound;
         let mut fits = memory.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::again::{Again, add_copies};
+use super::evicted::{Evicted, OnChip, computed_on_chip};
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::layer_use::{LayerUse, Mark};
 use crate::analysis::names::layer::{Layer, Layers};
@@ -48,8 +50,14 @@ pub struct Turn {
     reads: Vec<Read>,
     /// Time of the first read after the turn, by family.
     needed_at: Vec<Option<u32>>,
+    /// The same, but for reads that only compute something of the same layer again.
+    needed_by_others: Vec<Option<u32>>,
     /// Reads after the turn: family, time and the instruction that reads; ascending.
     late_reads: Vec<(u32, u32, u32)>,
+    /// Inputs of layers that are in on-chip memory alone.
+    pub on_chip: Vec<OnChip>,
+    /// Whether each family holds what was computed before, by family.
+    is_again: Vec<bool>,
     /// Whether layers are known by what operations read, as op names show none.
     is_by_use: bool,
 }
@@ -64,7 +72,8 @@ impl Turn {
         (passes, names): (&[Pass], &[String]),
         is_activation: impl Fn(&ShapeNode) -> bool,
     ) -> Option<Self> {
-        let is_activation = |family: &Family| program.buffer_node(family.root).is_some_and(&is_activation);
+        let is_value = &is_activation;
+        let is_activation = |family: &Family| program.buffer_node(family.root).is_some_and(is_value);
         let at = turn(families, passes, is_activation).or_else(|| turn(families, passes, |_| true))?;
         let live = analysis.live.as_ref()?;
         if points.is_empty() {
@@ -78,19 +87,36 @@ impl Turn {
         let reads = live.reads(program);
         let forward = &reads[..reads.partition_point(|read| read.1 < end)];
         let mut used_at: Vec<Window> = Vec::new();
+        let mut again: FastMap<InstructionId, u32> = FastMap::default();
+        let computed = Again::new(program, families, |at| live.point_of(at.0));
+        let is_again = |family: &Family| {
+            let made = program.buffers.instruction_of(family.root)?;
+            Some(computed.is_later(made, live.point_of(made.0)?))
+        };
+        turn.is_again = families.list.iter().map(|family| is_again(family) == Some(true)).collect();
+        let evicted = Evicted::new(program, live, families, forward);
         let windows: Vec<Window> = if known.is_empty() {
             let used = LayerUse::new(program, live.sequence());
             turn.layers = used.layers;
             let marks = used.marks.iter().filter_map(|mark| Some((live.point_of(mark.at.0)?, mark)));
-            let marks: Vec<(u32, &Mark)> = marks.filter(|row| row.1.pass == Pass::Forward && row.0 < end).collect();
-            used_at = windows_of(&marks);
-            Passing::new(families, points, forward).narrow(&mut used_at, &marks);
-            let place = |(family, pass): (&Family, &Pass)| {
-                let is_forward = *pass != Pass::Backward && 2 * family.first < at;
-                let point = points.get(family.first as usize).filter(|_| is_forward)?;
-                layer_at(&used_at, *point)
+            let is_meant = |&(point, mark): &(u32, &Mark)| {
+                mark.pass == Pass::Forward && point < end && !computed.is_later(mark.at, point)
             };
-            turn.layer_of = families.list.iter().zip(passes).map(place).collect();
+            let marks: Vec<(u32, &Mark)> = marks.filter(is_meant).collect();
+            used_at = windows_of(&marks);
+            Passing::new(families, points, forward, &evicted).narrow(&mut used_at, &marks);
+            again = computed.layers(&used.marks, |point| layer_at(&used_at, point));
+            add_copies(program, live.sequence(), &mut again);
+            let place = |(row, (family, pass)): (usize, (&Family, &Pass))| {
+                let made = program.buffers.instruction_of(family.root);
+                if let Some(&layer) = made.and_then(|made| again.get(&made)) {
+                    return Some(layer);
+                }
+                let is_forward = *pass != Pass::Backward && 2 * family.first < at;
+                let point = points.get(family.first as usize).copied().filter(|_| is_forward)?;
+                layer_at(&used_at, evicted.made(row).unwrap_or(point))
+            };
+            turn.layer_of = families.list.iter().zip(passes).enumerate().map(place).collect();
             used_at.iter().map(|&(point, layer)| (time_of(point), layer)).collect()
         } else {
             let layers: Vec<Option<Layer>> = names.par_iter().map(|name| known.of(name)).collect();
@@ -103,15 +129,11 @@ impl Turn {
             let next = windows.get(windows.partition_point(|window| window.0 <= begin));
             *run = (begin, next.map_or(at, |next| next.0.min(at)));
         }
-        let reads_of_families = |reads: &[(u32, u32, u32)]| -> Vec<(u32, u32, u32)> {
-            let family = |&(buffer, point, reader): &_| Some((families.of(BufferId(buffer))? as u32, point, reader));
-            reads.iter().filter_map(family).collect()
-        };
-        let of_families = reads_of_families(forward);
         let mut layer_of_reader: FastMap<u32, Option<u32>> = FastMap::default();
         if !known.is_empty() {
-            let mut readers: Vec<u32> = of_families.iter().map(|read| read.2).collect();
             // In the order of the program, in which each reads all that it reads at once.
+            let is_meant = |read: &&(u32, u32, u32)| evicted.family(families, read.0).is_some();
+            let mut readers: Vec<u32> = forward.iter().filter(is_meant).map(|read| read.2).collect();
             readers.dedup();
             let layer = |&reader: &u32| known.of(&op_name(program, InstructionId(reader)));
             let layers: Vec<Option<Layer>> = readers.par_iter().map(layer).collect();
@@ -120,23 +142,64 @@ impl Turn {
                 layer_of_reader.insert(reader, layer.map(|layer| turn.row_of(&mut rows, layer)));
             }
         }
+        let mut on_chip: FastMap<(u32, u32), OnChip> = FastMap::default();
         let mut clock = Clock::new(points);
-        turn.reads.reserve_exact(of_families.len());
-        for (family, point, reader) in of_families {
-            let layer = match layer_of_reader.get(&reader) {
-                Some(&layer) => layer,
-                None => layer_at(&used_at, point),
+        for &(buffer, point, reader) in forward {
+            let family = evicted.family(families, buffer);
+            let is_copied = || program.buffers.instruction_of(families.list.get(family?)?.root);
+            if families.of(BufferId(buffer)).is_none() && is_copied() == Some(InstructionId(reader)) {
+                continue;
+            }
+            let made = || computed_on_chip(program, BufferId(buffer));
+            let Some(maker) = family.map_or_else(|| made().map(Some), |_| Some(None)) else { continue };
+            let time = clock.time_of(point);
+            let mut by_name = |at: u32| {
+                *layer_of_reader.entry(at).or_insert_with(|| {
+                    known.of(&op_name(program, InstructionId(at))).map(|layer| turn.row_of(&mut rows, layer))
+                })
             };
-            turn.reads.push(Read { family, time: clock.time_of(point), layer, reader });
+            let layer = match again.get(&InstructionId(reader)) {
+                Some(&layer) => Some(layer),
+                None if known.is_empty() => layer_at(&used_at, point),
+                None => by_name(reader),
+            };
+            let own = match maker {
+                Some(maker) if known.is_empty() => live.point_of(maker.0).and_then(|point| layer_at(&used_at, point)),
+                Some(maker) => by_name(maker.0),
+                None => None,
+            };
+            let Some(family) = family else {
+                let is_meant = program.buffer_node(BufferId(buffer)).is_some_and(&is_value);
+                if let (Some(layer), Some((made, _)), true) =
+                    (layer, live.of(BufferId(buffer)), is_meant && layer != own)
+                {
+                    let (begin, _) = turn.window(layer);
+                    let (made, bytes) = (time_of(made), program.buffers.size_of(BufferId(buffer)).0);
+                    if made < begin && time >= begin {
+                        on_chip.insert((buffer, layer), OnChip { bytes, made, layer });
+                    }
+                }
+                continue;
+            };
+            // What is computed again early need not be, where its whole layer is.
+            if again.contains_key(&InstructionId(reader)) && turn.layer_of[family] == layer {
+                continue;
+            }
+            turn.reads.push(Read { family: family as u32, time, layer, reader });
         }
+        turn.on_chip = on_chip.into_values().collect();
         turn.is_by_use = known.is_empty();
         turn.needed_at = vec![None; families.list.len()];
-        for (family, point, reader) in reads_of_families(&reads[forward.len()..]) {
+        turn.needed_by_others = vec![None; families.list.len()];
+        for &(buffer, point, reader) in &reads[forward.len()..] {
+            let Some(family) = families.of(BufferId(buffer)) else { continue };
             let time = clock.time_of(point);
-            if let Some(needed_at) = turn.needed_at.get_mut(family as usize) {
-                needed_at.get_or_insert(time);
+            turn.needed_at[family].get_or_insert(time);
+            let own = turn.layer_of[family];
+            if own.is_none() || again.get(&InstructionId(reader)).copied() != own {
+                turn.needed_by_others[family].get_or_insert(time);
             }
-            turn.late_reads.push((family, time, reader));
+            turn.late_reads.push((family as u32, time, reader));
         }
         let count = families.list.len();
         turn.late_reads = by_family(&turn.late_reads, count, |read| read.0, |read| read.1);
@@ -185,10 +248,13 @@ impl Turn {
     /// rest is ignored. `None` where nothing is read.
     #[must_use]
     pub fn needed_from(&self, families: &Families, rows: &[u32]) -> Option<u32> {
-        let read = |&row: &u32| Some(((*self.needed_at.get(row as usize)?)?, families.list.get(row as usize)?.size));
-        let mut reads: Vec<(u32, u64)> = rows.iter().filter_map(read).collect();
-        reads.sort_unstable();
-        begins(&reads)
+        first_reads(families, rows, &self.needed_at)
+    }
+
+    /// As [`Self::needed_from`], but for reads that only compute something of the same layer again.
+    #[must_use]
+    pub fn needed_by_others_from(&self, families: &Families, rows: &[u32]) -> Option<u32> {
+        first_reads(families, rows, &self.needed_by_others)
     }
 
     /// Time at which a family is first read after the turn; `None` if it is not.
@@ -197,11 +263,23 @@ impl Turn {
         self.needed_at.get(family as usize).copied().flatten()
     }
 
+    /// Whether the name of the operation that makes a family says that it is in a layer, of several.
+    #[must_use]
+    pub fn is_named_in_layer(&self, family: usize) -> bool {
+        !self.is_by_use && self.layers.len() > 1 && self.layer_of.get(family).copied().flatten().is_some()
+    }
+
     /// Whether an operation of a pass counts as one of the forward pass, before the turn: where no name tells its layer,
     /// one without a name does.
     #[must_use]
     pub fn is_forward(&self, pass: Pass) -> bool {
         pass == Pass::Forward || (pass == Pass::Unknown && self.is_by_use)
+    }
+
+    /// Whether a family holds what was computed before, by the compiler's own choice.
+    #[must_use]
+    pub fn is_again(&self, family: u32) -> bool {
+        self.is_again.get(family as usize).copied().unwrap_or_default()
     }
 
     /// Whether another layer of the forward pass reads a family.
@@ -294,6 +372,14 @@ fn turn(families: &Families, passes: &[Pass], is_activation: impl Fn(&Family) ->
     })
 }
 
+/// The first of the times at which families are read, as [`begins`].
+fn first_reads(families: &Families, rows: &[u32], times: &[Option<u32>]) -> Option<u32> {
+    let read = |&row: &u32| Some(((*times.get(row as usize)?)?, families.list.get(row as usize)?.size));
+    let mut reads: Vec<(u32, u64)> = rows.iter().filter_map(read).collect();
+    reads.sort_unstable();
+    begins(&reads)
+}
+
 /// The first of some times with bytes, ascending, but for the little that is long before the rest.
 fn begins(times: &[(u32, u64)]) -> Option<u32> {
     let whole = times.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
@@ -336,16 +422,17 @@ struct Passing {
 }
 
 impl Passing {
-    fn new(families: &Families, points: &[u32], forward: &[(u32, u32, u32)]) -> Self {
+    fn new(families: &Families, points: &[u32], forward: &[(u32, u32, u32)], evicted: &Evicted) -> Self {
         let mut last: Vec<u32> = vec![0; families.list.len()];
         for &(buffer, point, _) in forward {
-            if let Some(family) = families.of(BufferId(buffer)) {
+            if let Some(family) = evicted.family(families, buffer) {
                 last[family] = last[family].max(point);
             }
         }
         let mut steps: Vec<(u32, i128)> = Vec::new();
-        for (family, &last) in families.list.iter().zip(&last) {
-            let Some(&made) = points.get(family.first as usize).filter(|&&made| made < last) else { continue };
+        for (row, (family, &last)) in families.list.iter().zip(&last).enumerate() {
+            let made = evicted.made(row).or_else(|| points.get(family.first as usize).copied());
+            let Some(made) = made.filter(|&made| made < last) else { continue };
             steps.push((made + 1, i128::from(family.size)));
             steps.push((last + 1, -i128::from(family.size)));
         }

@@ -1,0 +1,98 @@
+//! What the compiler computes again by itself, and the layers it belongs to: it runs with other layers than its own.
+
+use crate::analysis::layer_use::Mark;
+use crate::analysis::names::lookup::is_rematerialised;
+use crate::analysis::packing::Families;
+use crate::model::{FastMap, InstructionId, Opcode, Program};
+
+/// When the instructions that the compiler computes again are computed first.
+#[derive(Debug, Default)]
+pub(super) struct Again {
+    /// Program point of the first computation, by instruction that is named as computed again.
+    first: FastMap<InstructionId, u32>,
+}
+
+impl Again {
+    /// Looks for what is computed again; `point_of` are the program points of instructions.
+    pub fn new(program: &Program, families: &Families, point_of: impl Fn(InstructionId) -> Option<u32>) -> Self {
+        let makers = families.list.iter().filter_map(|family| program.buffers.instruction_of(family.root));
+        if !makers.into_iter().any(|at| is_rematerialised(program, at)) {
+            return Self::default();
+        }
+        let all = || (0..program.instructions.opcode.len()).map(InstructionId::from_index);
+        let again: Vec<InstructionId> = all().filter(|&at| is_rematerialised(program, at)).collect();
+        let plain = |at: InstructionId| {
+            let mut name = program.text.instruction_name(at);
+            name.truncate(name.find(".remat").unwrap_or(name.len()));
+            name
+        };
+        let mut first: FastMap<String, u32> = again.iter().map(|&at| (plain(at), u32::MAX)).collect();
+        for at in all() {
+            if let (Some(first), Some(point)) = (first.get_mut(&plain(at)), point_of(at)) {
+                *first = point.min(*first);
+            }
+        }
+        let first = again.into_iter().filter_map(|at| Some((at, first.get(&plain(at)).copied()?))).collect();
+        Self { first }
+    }
+
+    /// Whether an instruction that runs at a point was computed before.
+    pub fn is_later(&self, at: InstructionId, point: u32) -> bool {
+        self.first.get(&at).is_some_and(|&first| first < point)
+    }
+
+    /// Layers of what is computed again: that of the first computation, else the one whose arguments are read.
+    /// `layer_at` tells the layer at a point.
+    pub fn layers(&self, marks: &[Mark], layer_at: impl Fn(u32) -> Option<u32>) -> FastMap<InstructionId, u32> {
+        let is_meant = |mark: &&Mark| self.first.contains_key(&mark.at);
+        let read: FastMap<InstructionId, u32> =
+            marks.iter().filter(is_meant).filter_map(|mark| Some((mark.at, mark.layer?))).collect();
+        let layer =
+            |(&at, &first): (&InstructionId, &u32)| Some((at, layer_at(first).or_else(|| read.get(&at).copied())?));
+        self.first.iter().filter_map(layer).collect()
+    }
+}
+
+/// Adds to the layers of what is computed again the copies, prefetches and views that only it reads. `sequence` are the
+/// rows of the instructions in program order.
+pub(super) fn add_copies(program: &Program, sequence: &[u32], layers: &mut FastMap<InstructionId, u32>) {
+    /// What reads an instruction's result.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Readers {
+        None,
+        Again(u32),
+        Others,
+    }
+    if layers.is_empty() {
+        return;
+    }
+    let mut readers = vec![Readers::None; program.instructions.opcode.len()];
+    for &row in sequence.iter().rev() {
+        let at = InstructionId(row);
+        let hands_on = match program.instructions.opcode.get(at.index()) {
+            Some(
+                &(Opcode::COPY_START
+                | Opcode::COPY_DONE
+                | Opcode::ASYNC_START
+                | Opcode::ASYNC_DONE
+                | Opcode::BITCAST
+                | Opcode::GET_TUPLE_ELEMENT),
+            ) => true,
+            Some(&Opcode::CUSTOM_CALL) => program.text.custom_call_target(at) == "ConcatBitcast",
+            _ => false,
+        };
+        let own = match layers.get(&at) {
+            Some(&layer) => Readers::Again(layer),
+            None if hands_on => readers[at.index()],
+            None => Readers::Others,
+        };
+        if let Readers::Again(layer) = own {
+            layers.insert(at, layer);
+        }
+        for &operand in program.instructions.operands_of(at) {
+            if let Some(known) = readers.get_mut(operand as usize) {
+                *known = if *known == Readers::None || *known == own { own } else { Readers::Others };
+            }
+        }
+    }
+}
