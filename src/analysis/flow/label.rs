@@ -444,15 +444,20 @@ fn is_matrix(program: &Program, state: InstructionId, place: i64) -> bool {
 
 /// Whether an instruction is a matrix product or convolution, or a fusion around one.
 fn is_product(program: &Program, at: InstructionId) -> bool {
-    let is_one = |at: InstructionId| matches!(program.opcode_name(at), "dot" | "convolution");
-    is_one(at)
-        || (opcode(program, at) == Opcode::FUSION
-            && program.instructions.called_by(at).iter().any(|called| {
-                program
-                    .computations
-                    .get(called.index())
-                    .is_some_and(|c| (c.start..c.end).any(|row| is_one(InstructionId(row))))
-            }))
+    is_product_within(program, at, DEEPEST_FUSION)
+}
+
+/// Most fusions inside each other that are looked into.
+const DEEPEST_FUSION: usize = 4;
+
+fn is_product_within(program: &Program, at: InstructionId, deepest: usize) -> bool {
+    if matches!(program.opcode_name(at), "dot" | "convolution") {
+        return true;
+    }
+    let is_fusion = opcode(program, at) == Opcode::FUSION && deepest > 0;
+    let called = || program.instructions.called_by(at).iter().filter_map(|c| program.computations.get(c.index()));
+    is_fusion
+        && called().any(|c| (c.start..c.end).any(|row| is_product_within(program, InstructionId(row), deepest - 1)))
 }
 
 /// Whether an instruction is in the entry computation.

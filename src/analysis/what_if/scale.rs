@@ -56,7 +56,12 @@ impl Memory {
     }
 }
 
-/// The numbers of elements of arrays that hold the batch, by their last dimension.
+/// Size of the last dimension of more than one element.
+fn features(node: &ShapeNode) -> Option<i64> {
+    node.dimensions.iter().rev().copied().find(|&size| size > 1)
+}
+
+/// The numbers of elements of arrays that hold the batch, by their last dimension of more than one element.
 struct Arrangements {
     counts: HashMap<i64, BTreeSet<u64>>,
 }
@@ -65,7 +70,7 @@ impl Arrangements {
     fn new<'a>(holding: impl Iterator<Item = &'a ShapeNode>) -> Self {
         let mut counts: HashMap<i64, BTreeSet<u64>> = HashMap::new();
         for node in holding {
-            if let Some(&last) = node.dimensions.last() {
+            if let Some(last) = features(node) {
                 counts.entry(last).or_default().insert(node.element_count());
             }
         }
@@ -76,7 +81,7 @@ impl Arrangements {
     fn include(&self, node: &ShapeNode) -> bool {
         let count = node.element_count() as f64;
         let (least, most) = ((count / MARGIN) as u64, (count * MARGIN) as u64);
-        let known = node.dimensions.last().and_then(|last| self.counts.get(last));
+        let known = features(node).and_then(|last| self.counts.get(&last));
         known.is_some_and(|known| known.range(least..=most).next().is_some())
     }
 }
