@@ -26,7 +26,7 @@ pub struct Families {
     /// Number of events in the trace.
     pub events: u32,
     /// The family by buffer row, or `NO_ROW`: [`Self::member_of`] to look up in.
-    pub(in crate::analysis) of: Vec<u32>,
+    pub(crate) of: Vec<u32>,
 }
 
 impl Families {

@@ -127,7 +127,7 @@ impl<'a> Trial<'a> {
         let mut peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
         let limit = |share: f64| memory.capacity.map(|c| (c as f64 * share) as u64);
         let over = |bytes: u64, share: f64| limit(share).is_some_and(|limit| bytes > limit);
-        let mut allocated_online = allocated(online);
+        let allocated_online = allocated(online);
         let mut packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
         // The second packer is slow, and no packer brings the heap below what is live at once.
         let undecided = over(allocated_online, 1.0) && !over(least, 1.0);
@@ -153,7 +153,6 @@ impl<'a> Trial<'a> {
             expected = expected.max(filled);
             best = best.max(expected);
             packer = Packer::Fallback;
-            allocated_online = allocated_online.max(expected);
         }
         let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
         // If the program does not fit, the compiler has already recomputed all it could.
