@@ -26,6 +26,8 @@ const FILE: &str =
 const EXPECTED: &str = "benches/instructions.txt";
 /// More than this against what is expected is a failure.
 const TOLERANCE: f64 = 0.10;
+/// Times that a stage is counted; the least counts. A frame may find what another thread has just finished.
+const COUNTS: usize = 3;
 /// Frames drawn of each view.
 const FRAMES: usize = 20;
 const VIEWS: [&str; 4] = ["overview", "timeline", "buffers", "treemap"];
@@ -122,7 +124,7 @@ fn main() {
     };
     let (mut written, mut over) = (String::new(), Vec::new());
     for stage in STAGES {
-        let Some(now) = count(stage) else {
+        let Some(now) = (0..COUNTS).filter_map(|_| count(stage)).min() else {
             println!("skipped: no valgrind");
             return;
         };
