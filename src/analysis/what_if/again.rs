@@ -1,8 +1,11 @@
 //! What the compiler computes again by itself, and the layers it belongs to: it runs with other layers than its own.
 
+use rayon::prelude::*;
+
 use crate::analysis::layer_use::Mark;
-use crate::analysis::names::lookup::is_rematerialised;
-use crate::analysis::packing::Families;
+use crate::analysis::live_range::LiveRanges;
+use crate::analysis::names::lookup::{is_rematerialised, rematerialised_at};
+use crate::analysis::packing::{Families, Family};
 use crate::model::{FastMap, InstructionId, Opcode, Program};
 
 /// When the instructions that the compiler computes again are computed first.
@@ -13,26 +16,27 @@ pub(super) struct Again {
 }
 
 impl Again {
-    /// Looks for what is computed again; `point_of` are the program points of instructions.
-    pub fn new(program: &Program, families: &Families, point_of: impl Fn(InstructionId) -> Option<u32>) -> Self {
-        let makers = families.list.iter().filter_map(|family| program.buffers.instruction_of(family.root));
-        if !makers.into_iter().any(|at| is_rematerialised(program, at)) {
+    /// Looks for what is computed again.
+    pub fn new(program: &Program, families: &Families, live: &LiveRanges) -> Self {
+        let is_again = |family: &Family| {
+            program.buffers.instruction_of(family.root).is_some_and(|at| is_rematerialised(program, at))
+        };
+        if !families.list.par_iter().any(is_again) {
             return Self::default();
         }
-        let all = || (0..program.instructions.opcode.len()).map(InstructionId::from_index);
-        let again: Vec<InstructionId> = all().filter(|&at| is_rematerialised(program, at)).collect();
-        let plain = |at: InstructionId| {
-            let mut name = program.text.instruction_name(at);
-            name.truncate(name.find(".remat").unwrap_or(name.len()));
-            name
-        };
-        let mut first: FastMap<String, u32> = again.iter().map(|&at| (plain(at), u32::MAX)).collect();
-        for at in all() {
-            if let (Some(first), Some(point)) = (first.get_mut(&plain(at)), point_of(at)) {
+        let named = |&row: &u32| (InstructionId(row), program.text.instruction_name(InstructionId(row)));
+        let names: Vec<(InstructionId, String)> = live.sequence().par_iter().map(named).collect();
+        // What is computed again, with the name of the first computation.
+        let plain = |(at, name): &'_ (InstructionId, String)| Some((*at, rematerialised_at(name)?));
+        let again = || names.iter().filter_map(|row| plain(row).map(|(at, end)| (at, &row.1[..end])));
+        let mut first: FastMap<&str, u32> = again().map(|(_, plain)| (plain, u32::MAX)).collect();
+        for (at, name) in &names {
+            let plain = &name[..rematerialised_at(name).unwrap_or(name.len())];
+            if let (Some(first), Some(point)) = (first.get_mut(plain), live.point_of(at.0)) {
                 *first = point.min(*first);
             }
         }
-        let first = again.into_iter().filter_map(|at| Some((at, first.get(&plain(at)).copied()?))).collect();
+        let first = again().filter_map(|(at, plain)| Some((at, first.get(plain).copied()?))).collect();
         Self { first }
     }
 

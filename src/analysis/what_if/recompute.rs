@@ -11,7 +11,7 @@ use super::saved_for_backward::{BLOCK, Stack, is_among};
 use super::segments::{Segment, Segments};
 use super::state::{Sizes, State};
 use super::turn::Turn;
-use crate::analysis::names::lookup::is_rematerialised;
+use crate::analysis::names::lookup::{is_rematerialised, rematerialised_at};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::names::scope;
@@ -481,7 +481,7 @@ fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
     // What is computed again, with where its name goes on.
     let again = |root: BufferId| {
         let name = name(root)?;
-        let plain = name.find(".remat")?;
+        let plain = rematerialised_at(&name)?;
         Some((name, plain))
     };
     let roots = || memory.families.list.iter().map(|family| family.root);
@@ -495,7 +495,7 @@ fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
     }
     let value = |root: BufferId| {
         let mut name = name(root)?;
-        let plain = name.find(".remat");
+        let plain = rematerialised_at(&name);
         name.truncate(plain.unwrap_or(name.len()));
         Some((*values.get(&(name, program.buffer_index(root)))?, plain.is_some()))
     };

@@ -88,7 +88,7 @@ impl Turn {
         let forward = &reads[..reads.partition_point(|read| read.1 < end)];
         let mut used_at: Vec<Window> = Vec::new();
         let mut again: FastMap<InstructionId, u32> = FastMap::default();
-        let computed = Again::new(program, families, |at| live.point_of(at.0));
+        let computed = Again::new(program, families, live);
         let is_again = |family: &Family| {
             let made = program.buffers.instruction_of(family.root)?;
             Some(computed.is_later(made, live.point_of(made.0)?))
