@@ -54,6 +54,15 @@ def upb(descriptors, module, runs):
     return least(lambda: message.FromString(module), runs)
 
 
+def upb_whole(module, runs):
+    """With every field that XLA writes, where TensorFlow is installed: it has the message as XLA defines it."""
+    try:
+        from tensorflow.compiler.xla.service import hlo_pb2
+    except ImportError:
+        return "absent"
+    return least(lambda: hlo_pb2.HloProto.FromString(module), runs)
+
+
 def xprof(module, runs):
     try:
         from xprof.convert import raw_to_tool_data as convert
@@ -84,6 +93,7 @@ def main():
         module = file.read()
     with open(descriptors, "rb") as file:
         print("upb", upb(file.read(), module, runs))
+    print("whole", upb_whole(module, runs))
     print("xprof", xprof(module, runs))
 
 

@@ -1,5 +1,5 @@
 //! Compares with other programs on the same file, in one run: `HIGHWATER_PEERS=python cargo bench --bench peers [-- FILE]`,
-//! where that Python has the packages `protobuf` and `xprof`. FILE is an HLO proto that is not compressed; by default, a
+//! where that Python has the packages `protobuf` and `xprof`, and `tensorflow` for the whole message. FILE is an HLO proto that is not compressed; by default, a
 //! training step of 96 layers is generated. Times are the least of several runs, each of ours in a process of its own.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
@@ -43,14 +43,18 @@ fn main() {
         let line = times.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim().parse().ok().map(Duration::from_secs_f64)
     };
-    let upb = peer("upb ");
-    let ratio =
-        |time: Duration| upb.map_or_else(String::new, |upb| format!("{:8.2}", time.as_secs_f64() / upb.as_secs_f64()));
+    let upb = [peer("whole "), peer("upb ")];
+    let ratio = |time: Duration| {
+        let to = |upb: Option<Duration>| upb.map(|upb| format!("{:8.2}", time.as_secs_f64() / upb.as_secs_f64()));
+        upb.map(|upb| to(upb).unwrap_or_else(|| format!("{:8}", ""))).concat()
+    };
     let line = |name: &str, time: Duration| println!("{name:58}{:9.1} ms {}", time.as_secs_f64() * 1e3, ratio(time));
-    println!("{:58}{:>12} {:>8}", "", "time", "to upb");
-    for (name, time) in
-        [("upb: parse from memory, our fields only", upb), ("XProf: its memory viewer's answer", peer("xprof "))]
-    {
+    println!("{:58}{:>12} {:>8}{:>8}", "", "time", "to upb", "(ours)");
+    for (name, time) in [
+        ("upb: parse from memory, as XLA defines the message", upb[0]),
+        ("upb: parse from memory, our fields only", upb[1]),
+        ("XProf: its memory viewer's answer", peer("xprof ")),
+    ] {
         match time {
             Some(time) => line(name, time),
             None => println!("{name:58}{:>12}", "absent"),
