@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::{Beginning, Value, beginning, handed_on, opcode, operand, root};
 use crate::model::{ElementType, FastMap, FastSet, InstructionId, NO_ROW, Opcode, Program};
 
-/// Largest bit set in 64-bit words (512 MiB); the flow of larger programs is not analysed.
+/// Most words of bit sets that are passed on, one set for each instruction; the flow of larger programs is not analysed.
 const MAX_WORDS: usize = 64 << 20;
 
 /// Data flow of the entry's arguments.
@@ -54,6 +54,52 @@ impl ArgumentFlow {
     }
 }
 
+/// The results that depend on instructions, as bit sets. An instruction has one from its first user, in the order of the
+/// schedule the last, until it is looked at itself; only arguments keep theirs.
+struct Reached {
+    /// Words of a set.
+    words: usize,
+    of: Vec<Option<Vec<u64>>>,
+    /// Empty sets to use again.
+    unused: Vec<Vec<u64>>,
+}
+
+impl Reached {
+    fn new(instructions: usize, words: usize) -> Self {
+        Self { words, of: vec![None; instructions], unused: Vec::new() }
+    }
+
+    /// The set of an instruction, which begins empty.
+    fn set(&mut self, row: usize) -> Option<&mut Vec<u64>> {
+        let (words, unused) = (self.words, &mut self.unused);
+        let of = self.of.get_mut(row)?;
+        Some(of.get_or_insert_with(|| unused.pop().unwrap_or_else(|| vec![0; words])))
+    }
+
+    fn insert(&mut self, row: usize, result: usize) {
+        if let Some(word) = self.set(row).and_then(|set| set.get_mut(result / 64)) {
+            *word |= 1 << (result % 64);
+        }
+    }
+
+    fn add(&mut self, row: usize, others: &[u64]) {
+        for (word, other) in self.set(row).into_iter().flatten().zip(others) {
+            *word |= other;
+        }
+    }
+
+    /// Takes the set of an instruction; `None` where no result depends on it.
+    fn take(&mut self, row: usize) -> Option<Vec<u64>> {
+        self.of.get_mut(row)?.take()
+    }
+
+    /// Takes back a set that is not needed any more.
+    fn give_back(&mut self, mut set: Vec<u64>) {
+        set.fill(0);
+        self.unused.push(set);
+    }
+}
+
 impl Flow {
     /// Analyses the entry computation; empty for a program without instructions or one too large.
     #[must_use]
@@ -75,12 +121,12 @@ impl Flow {
         if words == 0 || count.checked_mul(words)? > MAX_WORDS {
             return None;
         }
-        let mut bits = vec![0u64; count * words];
-        let place = |row: u32| (entry.start..entry.end).contains(&row).then(|| (row - entry.start) as usize * words);
+        let mut reached = Reached::new(count, words);
+        let place = |row: u32| (entry.start..entry.end).contains(&row).then(|| (row - entry.start) as usize);
         for (i, result) in results.iter().enumerate() {
             let value = exact(program, Value::whole(*result));
             if let Some(at) = place(value.at.0) {
-                bits[at + i / 64] |= 1 << (i % 64);
+                reached.insert(at, i);
             }
         }
         // Users before what they use: backwards in the order of the schedule, or of the file.
@@ -89,24 +135,26 @@ impl Flow {
         for &row in order.iter().rev() {
             // The tuple itself depends on everything; a single result is what it depends on.
             let (Some(from), true) = (place(row), row != root.0 || !is_tuple) else { continue };
-            if bits[from..from + words].iter().all(|&word| word == 0) {
+            let at = InstructionId(row);
+            if opcode(program, at) == Opcode::PARAMETER {
                 continue;
             }
-            for &used in program.instructions.operands_of(InstructionId(row)) {
+            let Some(own) = reached.take(from) else { continue };
+            for &used in program.instructions.operands_of(at) {
                 if used == NO_ROW {
                     continue;
                 }
                 // A part of a tuple comes from one of its elements alone.
-                let value = if opcode(program, InstructionId(row)) == Opcode::GET_TUPLE_ELEMENT {
-                    exact(program, Value::whole(InstructionId(row)))
+                let value = if opcode(program, at) == Opcode::GET_TUPLE_ELEMENT {
+                    exact(program, Value::whole(at))
                 } else {
                     Value::whole(InstructionId(used))
                 };
-                let Some(to) = place(value.at.0).filter(|&to| to != from) else { continue };
-                for word in 0..words {
-                    bits[to + word] |= bits[from + word];
+                if let Some(to) = place(value.at.0).filter(|&to| to != from) {
+                    reached.add(to, &own);
                 }
             }
+            reached.give_back(own);
         }
         let mut flow = Self { results: u32::try_from(results.len()).ok()?, ..Self::default() };
         for row in entry.start..entry.end {
@@ -114,8 +162,7 @@ impl Flow {
             if opcode(program, at) != Opcode::PARAMETER {
                 continue;
             }
-            let from = (row - entry.start) as usize * words;
-            let reaches = bits[from..from + words].to_vec();
+            let reaches = place(row).and_then(|from| reached.take(from)).unwrap_or_else(|| vec![0; words]);
             let reached = reaches.iter().map(|word| word.count_ones()).sum();
             let number = i64::from(*program.instructions.argument.get(at.index())?);
             flow.arguments.insert(number, ArgumentFlow { reaches, reached, ..ArgumentFlow::default() });

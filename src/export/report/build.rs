@@ -132,8 +132,8 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
     };
     // Both halves need these, and would both work them out.
     for scene in (0..profile.programs.len()).filter_map(|row| analysis.scene(profile, row, MemorySpace::HBM)) {
-        scene.analysis.classes(scene.program);
-        let _ = (scene.memory(), scene.curves(Grouping::Class));
+        let memory = scene.memory();
+        rayon::join(|| scene.unchanged(memory), || scene.curves(Grouping::Class));
     }
     let (advice, programs) = rayon::join(|| advise(profile, analysis), programs);
     ProfileReport {
