@@ -1,6 +1,7 @@
 //! Compares with other programs on the same file, in one run: `HIGHWATER_PEERS=python cargo bench --bench peers [-- FILE]`,
-//! where that Python has the packages `protobuf` and `xprof`, and `tensorflow` for the whole message. FILE is an HLO proto that is not compressed; by default, a
-//! training step of 96 layers is generated. Times are the least of several runs, each of ours in a process of its own.
+//! where that Python has the packages `protobuf` and `xprof`, and `tensorflow` for the message as XLA defines it. FILE is
+//! an HLO proto that is not compressed; by default, a training step of 96 layers is generated. Times are the least of
+//! several runs, each of ours in a process of its own.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 #[path = "synthetic/training.rs"]

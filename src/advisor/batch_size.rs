@@ -86,7 +86,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         format!("Half the batch ({now} to {} per device): {} less{fitting}", (now + 1) / 2, Bytes(saved).short());
     let recomputes = case.memory.rematerialised > 0;
     let scales = if recomputes {
-        format!("Temporaries scale with the batch of {now}, but of a smaller one the compiler recomputes less.")
+        format!("Temporaries scale with the batch of {now}, but with a smaller one the compiler recomputes less.")
     } else {
         let share = percent(saved.saturating_mul(2).min(case.memory.peak), case.memory.peak.max(1));
         format!("{share} of the peak scales with the batch of {now}.")

@@ -216,8 +216,7 @@ fn pruned(case: &ProgramContext<'_>, plan: Plan) -> Plan {
     let mut at = plan.edits.len();
     while plan.fits && plan.edits.len() > 1 && at > 0 {
         at -= 1;
-        let mut edits = plan.edits.clone();
-        edits.remove(at);
+        let edits = without(&plan.edits, at);
         let Some(prediction) = case.try_if_it_can_fit(&edits, Depth::Verdict) else { continue };
         let shorter = of_prediction(case, &prediction, plan.rules.clone(), plan.changes_results);
         if shorter.fits {
@@ -249,19 +248,24 @@ fn fewest_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
         edits
     };
     let of = |prediction: &Prediction| of_prediction(case, prediction, plan.rules.clone(), plan.changes_results);
-    // Checkpointing more layers never needs more memory. Each layer saves about the same: begin where a straight line
-    // through what none and all of them need meets the capacity, and look around it in steps that double.
+    // Checkpointing more layers never needs more memory.
     let fits = |layers: u32| {
         case.try_if_it_can_fit(&edits(layers), Depth::Verdict).is_some_and(|prediction| of(&prediction).fits)
     };
+    let guess = if all > FEW_LAYERS { guessed_layers(case, &plan, at, all) } else { 0 };
+    let high = first_that_fits(all, guess, fits);
+    let fewest = of(&case.try_out(&edits(high)));
+    if high > 0 && f64::from(high) <= f64::from(all) * NEARLY_ALL && fewest.fits { fewest } else { plan }
+}
+
+/// About how many layers it takes to fit, of those that the change at a place checkpoints: each saves about the same, so a
+/// straight line through what none and all of them need tells.
+fn guessed_layers(case: &ProgramContext<'_>, plan: &Plan, at: usize, all: u32) -> u32 {
     let (none, every) = (case.least(&without(&plan.edits, at)).0 as f64, case.least(&plan.edits).0 as f64);
     // Certain to fit is what fits at the upper end of its range.
     let certain = case.try_out(&plan.edits).allocated_range.1.0 as f64 / every.max(1.0);
     let over = none - case.memory.capacity.unwrap_or(u64::MAX) as f64 / certain.max(1.0);
-    let guess = f64::from(all) * over / (none - every).max(1.0);
-    let high = first_that_fits(all, if all > FEW_LAYERS { guess as u32 } else { 0 }, fits);
-    let fewest = of(&case.try_out(&edits(high)));
-    if high > 0 && f64::from(high) <= f64::from(all) * NEARLY_ALL && fewest.fits { fewest } else { plan }
+    (f64::from(all) * over / (none - every).max(1.0)) as u32
 }
 
 /// Some changes without the one at a place.
@@ -270,7 +274,7 @@ fn without(edits: &[Edit], at: usize) -> Vec<Edit> {
 }
 
 /// The smallest number from 1 to `all` that fits, where every larger one does, too, and `all` is known to; looked for from
-/// a guess on, or by halving what is open where there is none (0).
+/// a guess on in steps that double, or by halving what is open where there is none (0).
 fn first_that_fits(all: u32, guess: u32, fits: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (0, all);
     let (mut at, mut step) = (guess, 1u32);

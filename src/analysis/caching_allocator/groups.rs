@@ -74,9 +74,9 @@ pub enum Apart {
 /// Frames looked at on each side of the own frame.
 const LOOKED_AT: usize = 64;
 
-/// Notes for each group what tells its stack from those of the other groups with the same own frame and category: the frame at
-/// the distance from the own frame at which most of them differ, inside before callers. None where the own frame is enough
-/// or nothing else differs.
+/// Notes for each group what tells its stack from those of the other groups with the same own frame and category: the
+/// frame at the distance from the own frame at which most of them differ, inside before callers. None where the own frame
+/// is enough or nothing else differs.
 pub fn tell_apart(snapshot: &CachingSnapshot, groups: &mut [StackGroup]) {
     let mut numbers: HashMap<(Frame, AllocationCategory), usize> = HashMap::new();
     let mut namesakes: Vec<(Frame, Vec<usize>)> = Vec::new();

@@ -158,7 +158,18 @@ impl<'a> State<'a> {
 
     /// The memory after some changes.
     pub fn changed(program: &'a Program, memory: &'a Memory, edits: &[Edit]) -> Self {
+        Self::changed_if(program, memory, edits, |_| {})
+    }
+
+    /// As [`Self::changed`], where something is assumed before.
+    pub fn changed_if(
+        program: &'a Program,
+        memory: &'a Memory,
+        edits: &[Edit],
+        assume: impl FnOnce(&mut Self),
+    ) -> Self {
         let mut state = Self::new(program, memory);
+        assume(&mut state);
         state.apply_all(edits);
         state
     }

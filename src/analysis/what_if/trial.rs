@@ -32,10 +32,8 @@ impl<'a> Trial<'a> {
             return trial;
         };
         // A program that does not fit is printed before the compiler orders it; if it fits now, it is ordered.
-        let mut state = State::new(program, memory);
-        state.is_ordered = true;
-        state.apply_all(edits);
-        let ordered = Self::finished(state, edits);
+        let ordered = State::changed_if(program, memory, edits, |state| state.is_ordered = true);
+        let ordered = Self::finished(ordered, edits);
         if ordered.least <= capacity { ordered } else { trial }
     }
 
@@ -77,13 +75,15 @@ impl<'a> Trial<'a> {
         }
     }
 
+    /// The same changes, where something else is assumed.
+    fn changed_if(&self, assume: impl FnOnce(&mut State<'a>)) -> State<'a> {
+        State::changed_if(self.program, self.memory, self.edits, assume)
+    }
+
     /// Bytes allocated if the compiler does all it may; `None` where that makes no difference.
     fn best_case(&self, depth: Depth) -> Option<u64> {
         (self.state.may_differ && depth != Depth::Estimate).then(|| {
-            let mut state = State::new(self.program, self.memory);
-            state.is_optimistic = true;
-            state.apply_all(self.edits);
-            let sizes = state.finish();
+            let sizes = self.changed_if(|state| state.is_optimistic = true).finish();
             self.memory.least_of(&sizes, packing::most_live(&sizes.blocks).0)
         })
     }
@@ -92,22 +92,14 @@ impl<'a> Trial<'a> {
     /// of 20 real programs with much room did. `None` where that makes no difference.
     fn postponing(&self, depth: Depth) -> Option<u64> {
         let may_be = self.state.kinds.remat && self.state.is_ordered && depth != Depth::Estimate;
-        (may_be && !self.memory.postponed(self.program).is_empty()).then(|| {
-            let mut state = State::new(self.program, self.memory);
-            state.is_ordered = false;
-            state.apply_all(self.edits);
-            Self::finished(state, self.edits).least
-        })
+        (may_be && !self.memory.postponed(self.program).is_empty())
+            .then(|| Self::finished(self.changed_if(|state| state.is_ordered = false), self.edits).least)
     }
 
-    /// The fewest bytes if the compiler leaves layouts as they are; `None` where that makes no difference.
+    /// The fewest bytes in the worst case of [`State::may_stay`]; `None` where that makes no difference.
     fn worst_case(&self, depth: Depth) -> Option<u64> {
-        (self.state.may_stay && depth != Depth::Estimate).then(|| {
-            let mut state = State::new(self.program, self.memory);
-            state.is_cautious = true;
-            state.apply_all(self.edits);
-            Self::finished(state, self.edits).least
-        })
+        (self.state.may_stay && depth != Depth::Estimate)
+            .then(|| Self::finished(self.changed_if(|state| state.is_cautious = true), self.edits).least)
     }
 
     /// Packs what is left; `known_online` are the bytes that packing in program order allocates, where another prediction
@@ -156,7 +148,8 @@ impl<'a> Trial<'a> {
         }
         let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
         // If the program does not fit, the compiler has already recomputed all it could.
-        let has_reach = is_short && memory.capacity.is_some_and(|capacity| memory.allocated <= capacity);
+        let fits_now = memory.capacity.is_some_and(|capacity| memory.allocated <= capacity);
+        let has_reach = is_short && fits_now;
         let floor = if has_reach { memory.floor(program, edits).unwrap_or(least) } else { least };
         let mut range = memory.allocated_range(state.kinds, expected, brought_back, floor);
         if is_changed && packer == Packer::Online {
@@ -234,8 +227,7 @@ impl<'a> Trial<'a> {
         let band = if edits.is_empty() { None } else { Some(memory.band(state.kinds)) };
         let lowest = base.saturating_add((live as f64 * state.least_factor) as u64);
         // What needs less than the program that the compiler has made is packed without more recomputation.
-        let is_less =
-            expected <= memory.allocated && memory.capacity.is_some_and(|capacity| memory.allocated <= capacity);
+        let is_less = expected <= memory.allocated && fits_now;
         Prediction {
             edits: edits.to_vec(),
             base: Bytes(base),

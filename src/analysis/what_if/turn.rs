@@ -1,6 +1,7 @@
 //! The turn of a training step from its forward to its backward pass, and what the forward pass reads of its own values
 //! before it: this tells a layer's input and result from its internal values.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -142,7 +143,8 @@ impl Turn {
                 layer_of_reader.insert(reader, layer.map(|layer| turn.row_of(&mut rows, layer)));
             }
         }
-        let mut on_chip: FastMap<(u32, u32), OnChip> = FastMap::default();
+        // In an order that is the same in every run: what is added is packed in it.
+        let mut on_chip: BTreeMap<(u32, u32), OnChip> = BTreeMap::new();
         let mut clock = Clock::new(points);
         for &(buffer, point, reader) in forward {
             let family = evicted.family(families, buffer);
