@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::finding::{ChangesResults, Finding, Severity};
+use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::steps::Steps;
@@ -113,22 +113,24 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
             "checkpoint smaller parts, such as attention and MLP of each block separately: less is recomputed at a time"
                 .to_owned(),
         );
-        if !case.memory.data.is_empty() {
-            finding.advice.push(micro(case).to_owned());
-        }
+        finding.advice.extend(micro(case));
     }
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
 }
 
-/// Advice to run a step on parts of the batch.
-fn micro(case: &ProgramContext<'_>) -> &'static str {
-    if case.normalises_over_the_batch() {
-        "micro-batches: run the step on parts of the batch and sum the gradients; batch normalisation then sees one part at a time, which changes results a little"
+/// Advice to run a step on parts of the batch; `None` where there are none.
+fn micro(case: &ProgramContext<'_>) -> Option<String> {
+    let batch = case.memory.data.first().map(DataArgument::batch)?;
+    let results = if case.normalises_over_the_batch() {
+        "batch normalisation then sees one part at a time, which changes results a little"
     } else {
-        "micro-batches: run the step on parts of the batch and sum the gradients; results stay the same"
-    }
+        "results stay the same where the loss is a mean over samples"
+    };
+    let how = Library::of(case).micro_batches(None);
+    (batch > 1)
+        .then(|| format!("micro-batches: run the step on parts of the batch and sum the gradients ({how}); {results}"))
 }
 
 /// Whether an operation name belongs to the forward pass of a differentiated function.
@@ -194,13 +196,17 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
         return false;
     }
     let saved = case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
-    if saved > bytes && case.is_worth(told) {
-        let sentence =
-            format!(" Recomputing the {many} frees their {} too, which the saving includes.", told_elsewhere(case));
-        finding.why.push_str(&sentence);
+    // The logits are made after the layers.
+    if saved > bytes && case.is_worth(told) && !case.held(&kept.scores).is_empty() {
+        finding.why.push_str(&frees_scores(many));
     }
     finding.advice.push(Library::of(case).remat_scan(steps));
     true
+}
+
+/// What a saving includes besides the activations that a finding is about.
+fn frees_scores(many: &str) -> String {
+    format!(" Recomputing the {many} frees their attention scores too, which the saving includes.")
 }
 
 /// Which activations have rules of their own, in words.
@@ -259,10 +265,8 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
     let saved = case.saved(&case.try_out(&edits));
     if case.is_worth(saved) {
         case.fill(finding, edits);
-        if saved > bytes && case.is_worth(told) {
-            let sentence =
-                format!(" Recomputing the layers frees their {} too, which the saving includes.", told_elsewhere(case));
-            finding.why.push_str(&sentence);
+        if saved > bytes && case.is_worth(told) && !case.held(&case.memory.kept.scores).is_empty() {
+            finding.why.push_str(&frees_scores("layers"));
         }
         finding.is_guess = pattern == "*";
         finding.advice.push(Library::of(case).remat(&pattern));
@@ -271,6 +275,9 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
     }
     true
 }
+
+/// Share of what a program needs by which it may be over and almost fit.
+const ALMOST: f64 = 0.15;
 
 /// Numbers of micro-batches tried where checkpoints do not help.
 const PARTS: [u32; 4] = [2, 4, 8, 16];
@@ -331,19 +338,19 @@ fn pattern(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     // Convolutions are no matrix products: the policy would keep none of them.
     let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
-    if is_open && !is_of_convolutions {
+    // MaxText has policies of its own, of which `minimal` keeps just these products.
+    if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText {
         finding.advice.push(
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes everything but matrix products".to_owned(),
         );
     }
-    if !case.memory.data.is_empty() {
-        finding.advice.push(micro(case).to_owned());
-    }
-    if case.severity() == Severity::Hint {
+    finding.advice.extend(micro(case));
+    let over = case.memory.capacity.map_or(0, |capacity| case.allocated().saturating_sub(capacity));
+    if over == 0 || over as f64 > case.allocated() as f64 * ALMOST {
         return;
     }
     finding.advice.push(
-        "if it almost fits: `--xla_tpu_rematerialization_algo=PEAK_PRIORITY`, then `--xla_tpu_rematerialization_max_block_size_limit`, `--xla_tpu_rematerialization_block_effort_factor` and `--xla_tpu_pre_fusion_remat=true` (slower compilation; the last may change rounding)".to_owned(),
+        "as it almost fits: in `LIBTPU_INIT_ARGS`, `--xla_tpu_rematerialization_algo=PEAK_PRIORITY`, then `--xla_tpu_rematerialization_max_block_size_limit`, `--xla_tpu_rematerialization_block_effort_factor` and `--xla_tpu_pre_fusion_remat=true` (slower compilation; the last may change rounding)".to_owned(),
     );
 }
 

@@ -3,6 +3,7 @@
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, Total, counted};
+use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::Edit;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::model::{Bytes, percent};
@@ -31,14 +32,30 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         Bytes(saved).short()
     );
     finding.why = format!(
-        "At the peak {} one score for each pair of {sequence} positions; the largest is {}. Scores grow with the square of the sequence length; block-wise attention never materialises them in full. Of each row of scores, splash attention keeps one number for the backward pass, JAX's flash attention two rows of {BLOCK}, which are not counted here.",
+        "At the peak {} one score for each {}; the largest is {}. {}; block-wise attention never materialises them in full.",
         counted(held.len(), "temporary holds", "temporaries hold"),
-        case.describe_first(&held)
+        if case.memory.kept.are_crossed {
+            "pair of positions of two sequences".to_owned()
+        } else {
+            format!("pair of {sequence} positions")
+        },
+        case.describe_first(&held),
+        if case.memory.kept.are_crossed {
+            "Scores grow with the product of the two lengths"
+        } else {
+            "Scores grow with the square of the sequence length"
+        },
     );
+    let has_backward = case.memory.kept.passes.contains(&Pass::Backward);
+    if has_backward {
+        finding.why.push_str(&format!(" Of each row of scores, splash attention keeps one number for the backward pass, JAX's flash attention two rows of {BLOCK}, which are not counted here."));
+    }
     finding.advice.push(Library::of(case).blockwise_attention().to_owned());
-    finding
-        .advice
-        .push("or `jax.checkpoint` around the attention alone: only one layer's scores are live at a time".to_owned());
+    if has_backward {
+        finding.advice.push(
+            "or `jax.checkpoint` around the attention alone: only one layer's scores are live at a time".to_owned(),
+        );
+    }
     // Same results up to the order of summation.
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();

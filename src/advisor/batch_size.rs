@@ -1,7 +1,9 @@
 //! Rule `batch`: buffers that scale with the batch, and the largest batch that fits.
 
 use super::finding::{ChangesResults, Finding, Severity};
+use super::library::Library;
 use super::program_context::ProgramContext;
+use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::analysis::what_if::{Depth, Edit, TryVerdict, batch};
 use crate::model::{Bytes, percent};
@@ -78,7 +80,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let largest = largest(case);
     let fitting = match largest {
-        Some((size, now)) if size < now && size > 0 => format!("; {size} per device is the largest that fits"),
+        Some((size, now)) if size < now && size > 0 => format!("; about {size} per device is the largest that fits"),
         Some((0, _)) => "; not even a batch of 1 fits".to_owned(),
         _ => String::new(),
     };
@@ -104,12 +106,22 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             "the saving is less than proportional: the batch may be the minor dimension, which is padded to a multiple of 128".to_owned(),
         );
     }
-    let results =
-        if case.normalises_over_the_batch() { "change results only a little" } else { "keep results the same" };
-    finding.advice.push(format!(
-        "micro-batches {results}: split the batch, sum the gradients, update once (`jax.lax.scan` over the parts, or `optax.MultiSteps`)"
-    ));
-    finding.advice.push("a smaller batch changes training; the learning rate usually has to be adjusted".to_owned());
+    let results = if case.normalises_over_the_batch() {
+        "change results only a little"
+    } else {
+        "keep results the same where the loss is a mean over samples"
+    };
+    if case.memory.kept.passes.contains(&Pass::Backward) {
+        finding.advice.push(format!(
+            "micro-batches {results}: split the batch, sum the gradients, update once ({})",
+            Library::of(case).micro_batches(None)
+        ));
+        finding
+            .advice
+            .push("a smaller batch changes training; the learning rate usually has to be adjusted".to_owned());
+    } else {
+        finding.advice.push("run the parts one after the other: results stay the same, in more time".to_owned());
+    }
     // Equal parts, as for micro-batches: the fewest that fit.
     let parts = [2i64, 4, 8, 16, 32, 64].into_iter().filter(|parts| now % parts == 0);
     if let Some((size, now)) = largest

@@ -101,12 +101,16 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut weights = case.memory.weights(case.program).clone();
     weights.extend(whole_weights(case));
     let classes = case.analysis.classes(case.program);
+    let entry = case.program.entry.and_then(|entry| case.program.computations.get(entry.index()));
+    let entry = entry.map_or(0..0, |entry| entry.start..entry.end);
     let rows: Vec<&AtPeak> = case
         .peak
         .iter()
         .filter(|t| classes.of(t.buffer) == Class::Gradient)
         // Gradients of a scan have a rule of their own.
         .filter(|t| !is_among(&case.memory.kept.gradients, t.family))
+        // What the body of a loop makes in each step, such as the gradient of a block of logits, is not kept.
+        .filter(|t| case.program.buffers.instruction_of(t.buffer).is_some_and(|made| entry.contains(&made.0)))
         .filter(|t| {
             case.node(t.buffer).is_some_and(|n| n.dimensions.len() > 1 && weights.contains(&outline(&n.dimensions)))
         })

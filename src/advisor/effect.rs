@@ -14,6 +14,7 @@ pub struct Effect {
     saves: Bytes,
     peak: Bytes,
     allocated: Bytes,
+    range: (Bytes, Bytes),
     verdict: TryVerdict,
     fits: Option<bool>,
     fits_already: bool,
@@ -29,6 +30,7 @@ impl Effect {
             saves: Bytes(case.saved(&prediction)),
             peak: prediction.peak,
             allocated: prediction.expected(),
+            range: prediction.allocated_range,
             verdict: prediction.verdict,
             fits: prediction.fits,
             fits_already: case.before.fits == Some(true),
@@ -61,6 +63,12 @@ impl Effect {
     #[must_use]
     pub const fn allocated(&self) -> Bytes {
         self.allocated
+    }
+
+    /// Lower and upper end of the predicted allocated bytes.
+    #[must_use]
+    pub const fn range(&self) -> (Bytes, Bytes) {
+        self.range
     }
 
     /// Whether the program fits after the changes; may be undecided where it depends on the compiler.

@@ -63,7 +63,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if gathered.len() > 1 {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
     } else if whole > 0 {
-        finding.advice.push("compute with the part that each device has, instead of gathering it: divide the product that reads it along the same dimension (`with_sharding_constraint` on its result), such as logits along the vocabulary".to_owned());
+        finding.advice.push("store it divided along a dimension that the product which reads it keeps, such as the vocabulary for logits, instead of the one that is summed over: each device then computes its part, and nothing is gathered".to_owned());
     }
     if casts > 0 {
         finding.advice.push(

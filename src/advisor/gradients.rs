@@ -2,8 +2,10 @@
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use super::replicated;
 use crate::analysis::flow::steps::Steps;
-use crate::model::Bytes;
+use crate::analysis::what_if::batch::outline;
+use crate::model::{Bytes, FastSet};
 
 /// Name of the rule.
 pub const NAME: &str = "gradients";
@@ -28,7 +30,17 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         case.describe_first(&held)
     );
     finding.advice.push("cast the weights to bfloat16 outside the differentiated function, so that their gradients are bfloat16 as well".to_owned());
-    finding.advice.push("shard gradients like the optimizer state (`with_sharding_constraint` on them): they are then reduce-scattered instead of all-reduced".to_owned());
+    // Each is as large as the whole weight, though what updates it is divided.
+    let shapes = |accept: &dyn Fn(i64) -> bool| -> FastSet<Vec<i64>> {
+        let own = case.arguments().filter(|&(row, _, number, _)| !case.is_data(row) && accept(number));
+        own.filter_map(|(row, ..)| Some(outline(&case.node(case.memory.base[row].buffer)?.dimensions))).collect()
+    };
+    let (whole, divided) =
+        (shapes(&|number| replicated::is_whole(case, number)), shapes(&|number| !replicated::is_whole(case, number)));
+    let is_divided = |t: &AtPeak| case.node(t.buffer).is_some_and(|node| divided.contains(&outline(&node.dimensions)));
+    if !divided.is_empty() && !whole.is_empty() && !held.iter().any(|t| is_divided(t)) {
+        finding.advice.push("shard gradients like the optimizer state (`with_sharding_constraint` on them): they are then reduce-scattered instead of all-reduced".to_owned());
+    }
     finding.changes_results = ChangesResults::Maybe;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);

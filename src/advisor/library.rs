@@ -123,10 +123,41 @@ impl Library {
     pub fn donate(self, names: &str) -> String {
         match self {
             Self::Equinox => {
-                "Equinox: `eqx.filter_jit(donate=\"all\")` on the step, or `donate=\"all-except-first\"`".to_owned()
+                "Equinox: `eqx.filter_jit(donate=\"all\")` on the step; with `donate=\"all-except-first\"` the first argument is kept, such as a model that is passed first".to_owned()
             }
             Self::Nnx | Self::Tunix => format!("`nnx.jit(step, donate_argnames=…)` with {names}"),
             _ => format!("`jax.jit(step, donate_argnums=…)` with the positions of {names} in the call"),
+        }
+    }
+
+    /// How to run a step on parts of a batch, one after the other; `None` if it is not known how many.
+    #[must_use]
+    pub fn micro_batches(self, parts: Option<u32>) -> String {
+        let steps = parts.map_or_else(String::new, |parts| format!("={parts}"));
+        match self {
+            Self::MaxText => {
+                format!("MaxText: `gradient_accumulation_steps{steps}`, with `per_device_batch_size` divided by it")
+            }
+            Self::Keras => {
+                format!("Keras: `gradient_accumulation_steps{steps}` of the optimizer, with the batch divided by it")
+            }
+            _ => "`jax.lax.scan` over the parts, or `optax.MultiSteps`".to_owned(),
+        }
+    }
+
+    /// How to give the optimizer state a sharding of its own.
+    #[must_use]
+    pub const fn shard_state(self) -> &'static str {
+        match self {
+            Self::Equinox => {
+                "give the optimizer state its own sharding: `eqx.filter_shard` with a `NamedSharding` over the mesh axis of the batch, when it is made and on the step's result; constrain the gradients to it before the update"
+            }
+            Self::Keras => {
+                "Keras: `keras.distribution.ModelParallel` with a `LayoutMap` divides weights, and with them what the optimizer keeps of them"
+            }
+            _ => {
+                "give the optimizer state its own sharding (a `NamedSharding` over the mesh axis of the batch, for its largest dimension) in `in_shardings` and `out_shardings`, and constrain the gradients to it before the update"
+            }
         }
     }
 

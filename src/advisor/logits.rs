@@ -48,10 +48,34 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             .push("keep the logits in bfloat16, and reduce in f32 (`logsumexp` of the upcast logits fuses)".to_owned());
     }
     // What is a part of the vocabulary is sharded along it already.
-    if case.program.devices() > 1 && nodes().any(|node| node.dimensions.contains(&vocabulary)) {
-        finding.advice.push("shard them along the vocabulary too: `with_sharding_constraint` on the logits with the mesh axis that the output embedding is sharded over".to_owned());
+    if nodes().any(|node| node.dimensions.contains(&vocabulary)) && has_axis_of_vocabulary(case, vocabulary) {
+        finding.advice.push("shard them along the vocabulary too: `with_sharding_constraint` on the logits with the mesh axis that the embedding is divided over".to_owned());
     }
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// Whether the mesh has an axis that divides the vocabulary of an embedding besides those that divide the batch: only that
+/// one can divide logits along the vocabulary, too.
+fn has_axis_of_vocabulary(case: &ProgramContext<'_>, vocabulary: i64) -> bool {
+    let devices = i64::from(case.program.devices());
+    let tiles = |number: i64| {
+        let sharding = usize::try_from(number).ok().and_then(|number| case.program.parameter_shardings.get(number))?;
+        Some(&sharding.tiles)
+    };
+    // Numbers of parts along the dimensions of an argument, with the sizes of the parts.
+    let divided = |row: usize, number: i64| -> Vec<(i64, i64)> {
+        let node = case.node(case.memory.base[row].buffer);
+        let pairs =
+            node.zip(tiles(number)).map(|(node, tiles)| node.dimensions.iter().copied().zip(tiles.iter().copied()));
+        pairs.into_iter().flatten().filter(|pair| pair.1 > 1).collect()
+    };
+    let parts_of = |is_data: bool, is_meant: &dyn Fn(&(i64, i64)) -> bool| {
+        let own = case.arguments().filter(|argument| case.is_data(argument.0) == is_data);
+        own.flat_map(|(row, _, number, _)| divided(row, number)).filter(is_meant).map(|pair| pair.1).max()
+    };
+    let batch = parts_of(true, &|_| true).unwrap_or(1);
+    let of_vocabulary = parts_of(false, &|&(size, parts)| size.saturating_mul(parts) == vocabulary);
+    of_vocabulary.is_some_and(|parts| parts.saturating_mul(batch) <= devices)
 }

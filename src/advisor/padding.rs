@@ -63,7 +63,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         format!("{} of the bytes at the peak are padding ({})", at_peak.short(), percent(at_peak.0, case.at_peak()));
     let mut worst: Vec<(Rounded, Waste)> = causes.into_iter().collect();
     worst.sort_by_key(|row| std::cmp::Reverse(row.1.bytes));
-    let largest = padded.first().map(|row| case.describe(row.1)).unwrap_or_default();
+    // Of the buffers with the worst cause, the one that wastes most.
+    let is_of_worst = |row: &&(u64, BufferId)| worst.first().is_none_or(|worst| worst.1.buffers.contains(&row.1));
+    let largest = padded.iter().find(is_of_worst).map(|row| case.describe(row.1)).unwrap_or_default();
     finding.why = match worst.first() {
         Some((rounded, waste)) => format!(
             "A dimension of {} is rounded up to {}, in {}: {} of padding. The worst buffer is {largest}.",

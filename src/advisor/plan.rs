@@ -78,40 +78,42 @@ pub fn plan(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
     for level in [ChangesResults::No, ChangesResults::Maybe, ChangesResults::Yes] {
         let is_allowed = |row: &usize| search.candidates[*row].changes_results <= level;
         let allowed: Vec<usize> = (0..search.candidates.len()).filter(is_allowed).take(MOST_CANDIDATES).collect();
-        if allowed.len() == before {
-            continue;
-        }
-        before = allowed.len();
-        let is_long = allowed.len() > MOST_TOGETHER;
-        // Where all changes together are not enough, no few of them are.
-        let most = if is_long && !search.bound(&allowed).0 { 1 } else { MOST_TOGETHER.min(allowed.len()) };
-        for size in 1..=most {
-            let mut sets: Vec<Vec<usize>> = Vec::new();
-            subsets(allowed.len(), size, &mut |rows| sets.push(rows.iter().map(|&i| allowed[i]).collect()));
-            let Some((row, _)) = search.best_of(&sets) else { continue };
-            let best = search.try_out(&sets[row], Depth::Verdict);
-            if best.fits {
-                return Some(best.with_steps(case));
-            }
-            if nearest.as_ref().is_none_or(|nearest| best.allocated < nearest.allocated) {
-                nearest = Some(best);
+        if allowed.len() > before {
+            before = allowed.len();
+            if let Some(found) = of_candidates(&search, &allowed, &mut nearest) {
+                return Some(found.with_steps(case));
             }
         }
-        if is_long && let Some(longer) = lengthen(&search, &allowed) {
-            if longer.fits {
-                return Some(longer.with_steps(case));
-            }
-            if nearest.as_ref().is_none_or(|nearest| longer.allocated < nearest.allocated) {
-                nearest = Some(longer);
-            }
-        }
-        if level == ChangesResults::No
-            && let Some(with_batch) = nearest.as_ref().and_then(|nearest| divide_batch(case, nearest))
-        {
+        if let Some(with_batch) = nearest.as_ref().and_then(|nearest| divide_batch(case, nearest, level)) {
             return Some(with_batch.with_steps(case));
         }
     }
     nearest.map(|nearest| nearest.with_steps(case))
+}
+
+/// A plan of some candidates that fits; else notes the one that comes nearest.
+fn of_candidates(search: &Search<'_, '_>, allowed: &[usize], nearest: &mut Option<Plan>) -> Option<Plan> {
+    let is_long = allowed.len() > MOST_TOGETHER;
+    // Where all changes together are not enough, no few of them are.
+    let most = if is_long && !search.bound(allowed).0 { 1 } else { MOST_TOGETHER.min(allowed.len()) };
+    let mut keep = |plan: Plan| {
+        if plan.fits {
+            return Some(plan);
+        }
+        if nearest.as_ref().is_none_or(|nearest| plan.allocated < nearest.allocated) {
+            *nearest = Some(plan);
+        }
+        None
+    };
+    for size in 1..=most {
+        let mut sets: Vec<Vec<usize>> = Vec::new();
+        subsets(allowed.len(), size, &mut |rows| sets.push(rows.iter().map(|&i| allowed[i]).collect()));
+        let Some((row, _)) = search.best_of(&sets) else { continue };
+        if let Some(found) = keep(search.try_out(&sets[row], Depth::Verdict)) {
+            return Some(found);
+        }
+    }
+    if is_long { lengthen(search, allowed).and_then(keep) } else { None }
 }
 
 /// Greedily adds the change that helps most until the program fits or nothing helps.
@@ -137,13 +139,15 @@ fn lengthen(search: &Search<'_, '_>, allowed: &[usize]) -> Option<Plan> {
     best.map(|_| search.try_out(&chosen, Depth::Verdict))
 }
 
-/// Last resort after all safe changes: split the batch into the fewest equal parts that fit.
-fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan) -> Option<Plan> {
+/// Last resort after all changes that are as safe: split the batch into the fewest equal parts that fit. Micro-batches
+/// keep results the same, where the step does not normalise over the batch; if their gradients take too much, the batch
+/// itself has to shrink, once nothing that may keep results is left.
+fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan, level: ChangesResults) -> Option<Plan> {
     let now = case.memory.data.first()?.batch();
     if nearest.edits.iter().any(|edit| matches!(edit, Edit::Batch(_) | Edit::Micro(_))) {
         return None;
     }
-    let parts: Vec<u32> = BATCH_PARTS.into_iter().filter(|&parts| now % i64::from(parts) == 0).collect();
+    let of_micro = if case.normalises_over_the_batch() { ChangesResults::Maybe } else { ChangesResults::No };
     let with = |edit: Edit, changes: ChangesResults| {
         let edits: Vec<Edit> = nearest.edits.iter().cloned().chain([edit]).collect();
         let prediction = case.try_if_it_can_fit(&edits, Depth::Verdict)?;
@@ -151,10 +155,11 @@ fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan) -> Option<Plan> {
         let plan = of_prediction(case, &prediction, rules, nearest.changes_results.max(changes));
         plan.fits.then_some(plan)
     };
-    // Micro-batches keep results the same; if their gradients take too much, the batch itself has to shrink.
-    let of_micro = if case.normalises_over_the_batch() { ChangesResults::Maybe } else { ChangesResults::No };
-    let micro = || parts.iter().find_map(|&parts| with(Edit::Micro(parts), of_micro));
-    micro().or_else(|| parts.iter().find_map(|&parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes)))
+    let parts = || BATCH_PARTS.into_iter().filter(|&parts| now % i64::from(parts) == 0);
+    let micro = || parts().find_map(|parts| with(Edit::Micro(parts), of_micro));
+    let batch = || parts().find_map(|parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes));
+    let micro = if level >= of_micro { micro() } else { None };
+    micro.or_else(|| if level == ChangesResults::Maybe { batch() } else { None })
 }
 
 impl Plan {
@@ -331,7 +336,8 @@ fn words(edit: &Edit, library: Library, steps: Steps) -> String {
         Edit::Remat(scope, Some(1)) => format!("{} (the first is enough)", library.remat(scope)),
         Edit::Remat(scope, Some(layers)) => format!("{} (the first {layers} are enough)", library.remat(scope)),
         Edit::Micro(parts) => format!(
-            "{parts} micro-batches: run the step on one part of the batch at a time (`jax.lax.scan` over the parts, or `optax.MultiSteps`) and sum the gradients"
+            "{parts} micro-batches: run the step on one part of the batch at a time ({}) and sum the gradients",
+            library.micro_batches(Some(*parts))
         ),
         Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts),
         Edit::Blockwise(_) => library.blockwise_attention().to_owned(),

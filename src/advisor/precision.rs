@@ -100,8 +100,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let edit = if only_compute { Edit::Compute(bf16) } else { Edit::Dtype(Arguments::all(), bf16) };
     let saved = case.fill(&mut finding, vec![edit]);
     finding.title = format!(
-        "{} of the peak is 32-bit floats: {} less in bfloat16",
+        "{} of the peak is 32-bit floats: {}{} less in bfloat16",
         capitalised(&percent(temporaries.saturating_add(kept), case.at_peak())),
+        if only_compute { "up to " } else { "" },
         Bytes(saved).short()
     );
     finding.why = if kept == 0 {
@@ -127,7 +128,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push(format!("at less risk, {kept_wide}: at most {} less", Bytes(some).short()));
     }
     if only_compute {
-        finding.warnings.push("softmax, losses and norms that the program deliberately computes in f32 stay f32: the saving is between nothing and this".to_owned());
+        finding.at_most = Some(
+            "at most: softmax, losses and norms that the program deliberately computes in f32 stay f32".to_owned(),
+        );
     }
     finding.changes_results = ChangesResults::Yes;
     let mut evidence: Vec<_> = case

@@ -49,7 +49,7 @@ pub struct ProgramContext<'a> {
 pub struct AtPeak {
     /// Row of the families.
     pub family: usize,
-    /// Its buffer.
+    /// The largest of its buffers that is live at the peak.
     pub buffer: BufferId,
     /// Its bytes.
     pub size: u64,
@@ -64,19 +64,28 @@ impl<'a> ProgramContext<'a> {
         let before = scene.unchanged(&memory);
         let at = before.peak_event;
         // A family is counted from its first to its last buffer; between two of them its memory may be free.
-        let mut at_peak: Vec<usize> = space.at_peak.buffers().filter_map(|b| memory.families.of(b)).collect();
-        at_peak.sort_unstable();
-        let stands = |row: usize, family: &Family| {
-            let is_counted = family.first <= at && at <= family.last;
-            if at_peak.is_empty() { is_counted } else { at_peak.binary_search(&row).is_ok() }
+        let mut at_peak: Vec<(usize, BufferId)> =
+            space.at_peak.buffers().filter_map(|buffer| Some((memory.families.of(buffer)?, buffer))).collect();
+        // Of each, the largest buffer that is live then, the root before others.
+        let size = |buffer: BufferId| program.buffers.size_of(buffer);
+        at_peak.sort_unstable_by_key(|&(row, buffer)| {
+            let is_other = memory.families.list.get(row).is_none_or(|family| family.root != buffer);
+            (row, std::cmp::Reverse(size(buffer)), is_other, buffer)
+        });
+        at_peak.dedup_by_key(|row| row.0);
+        let live = |row: usize, family: &Family| {
+            if at_peak.is_empty() {
+                return (family.first <= at && at <= family.last).then_some(family.root);
+            }
+            at_peak.binary_search_by_key(&row, |own| own.0).ok().map(|own| at_peak[own].1)
         };
         let mut peak: Vec<AtPeak> = memory
             .families
             .list
             .iter()
             .enumerate()
-            .filter(|(row, family)| family.size > 0 && stands(*row, family))
-            .map(|(i, family)| AtPeak { family: i, buffer: family.root, size: family.size })
+            .filter(|(_, family)| family.size > 0)
+            .filter_map(|(row, family)| Some(AtPeak { family: row, buffer: live(row, family)?, size: family.size }))
             .collect();
         peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
         let (largest_batch, tried) = (OnceLock::new(), Tried::default());

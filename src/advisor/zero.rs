@@ -1,6 +1,7 @@
 //! Rule `zero`: replicated optimizer state that can be sharded without touching the computation (ZeRO).
 
 use super::finding::{ChangesResults, Finding};
+use super::library::Library;
 use super::program_context::{ProgramContext, Total, listed};
 use super::replicated;
 use crate::analysis::class::Class;
@@ -17,14 +18,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if devices <= 1 || case.program.parameter_shardings.is_empty() {
         return;
     }
-    let is_state = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Optimizer;
+    // A counter cannot be divided.
+    let is_divisible = |row: usize| {
+        let node = case.node(case.memory.base[row].buffer);
+        node.is_some_and(|node| node.dimensions.iter().any(|&size| size >= i64::from(devices)))
+    };
+    let is_state = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Optimizer && is_divisible(row);
     let whole = case.arguments().filter(|&(row, _, number, _)| is_state(row) && replicated::is_whole(case, number));
     let rows: Vec<usize> = whole.map(|argument| argument.0).collect();
     let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
     if !case.is_worth(bytes) {
         return;
     }
-    let names = case.names_of(&rows, |_| true);
+    let names = case.names_of(&rows, is_divisible);
     let mut finding = case.remedy(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Shard(Arguments(names.clone()), devices)]);
     if !case.is_worth(saved) {
@@ -36,9 +42,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         Bytes(bytes).short(),
         listed(&names, 3)
     );
-    finding.advice.push(
-        "give the optimizer state its own sharding (`NamedSharding(mesh, P(\"data\"))` for its largest dimension) in `in_shardings` and `out_shardings`, and constrain the gradients to it before the update".to_owned(),
-    );
+    finding.advice.push(Library::of(case).shard_state().to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     findings.push(finding);

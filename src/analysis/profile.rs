@@ -139,6 +139,8 @@ impl SpaceAnalysis {
         if untraced == Bytes::ZERO {
             return Some(format!("The peak is {} above XProf's", more.short()));
         }
+        // What is larger is counted by XProf under another buffer of its memory.
+        let largest = largest.filter(|&buffer| program.buffers.size_of(buffer) <= more);
         let name = largest.map(|buffer| format!(", the largest {}", program.buffer_name(buffer))).unwrap_or_default();
         Some(format!("The peak is {} above XProf's: buffers without heap events are counted too{name}", more.short()))
     }

@@ -40,7 +40,7 @@ pub struct DiffArgs {
     /// Columns to wrap the text to; by default the width of the terminal, or no wrapping without one
     #[arg(long, value_name = "COLUMNS")]
     width: Option<usize>,
-    /// Say on standard error how long each stage took, and how much memory there was at its end; of two dumps only
+    /// Say on standard error how long each stage took, and how much memory it held at its end; of two dumps only
     #[arg(long)]
     stats: bool,
 }

@@ -42,7 +42,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a command, and show what of its memory did not fit
+    /// Run a command, and show why its memory did not fit
     Run(run::RunArgs),
     /// Print the numbers as text, JSON, Markdown or an HTML page
     Report(report::ReportArgs),

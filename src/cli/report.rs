@@ -18,7 +18,7 @@ use super::terminal::{self, Meter};
 
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {
-    /// Files to read; `-` for standard input
+    /// Files, folders or archives to read; `-` for standard input
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
     /// Output format
@@ -60,8 +60,9 @@ pub struct ReportArgs {
     /// Keep numbered scopes separate in trees: `layer_3` instead of `layer_*`
     #[arg(long, requires = "trees")]
     pub unfolded: bool,
-    /// A change to try out; may be repeated: `donate params`, `dtype * bf16`, `dim 2050 2048`, `batch 0.5`,
-    /// `shard table 4`, `remat layer_*`, `drop 17`, `free 17 200`
+    /// A change to try out; may be repeated: `donate params`, `dtype * bf16`, `compute bf16`, `dim 2050 2048`,
+    /// `unpad 23`, `batch 0.5`, `micro 4`, `shard table 4`, `constrain 8`, `remat layer_*` (`remat layer_* 6` for the
+    /// first 6, `remat scan` for the body of a scan), `chunk logits 8`, `blockwise *`, `drop 17`, `free 17 200`
     #[arg(long = "edit", value_name = "EDIT")]
     pub edits: Vec<Edit>,
     /// A file of named sets of changes to try out separately: `[name]` on a line, then one change per line
@@ -76,7 +77,7 @@ pub struct ReportArgs {
     /// Columns to wrap the text to; by default the width of the terminal, or no wrapping without one
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<usize>,
-    /// Say on standard error how long each stage took, and how much memory there was at its end
+    /// Say on standard error how long each stage took, and how much memory it held at its end
     #[arg(long)]
     pub stats: bool,
 }

@@ -53,6 +53,13 @@ const fn row(
 }
 
 impl TpuGeneration {
+    /// What has a memory of its own, of a device by name: `TPU v5e`, but `core of a TPU v7x`, whose chips are two devices.
+    #[must_use]
+    pub fn unit_of(device: &str) -> String {
+        let has_cores = Self::by_name(device).is_some_and(|row| row.devices_per_chip > 1);
+        if has_cores { format!("core of a {device}") } else { device.to_owned() }
+    }
+
     /// HBM available to a program; `None` if not measured.
     #[must_use]
     pub fn available_hbm(&self) -> Option<Bytes> {

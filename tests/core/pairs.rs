@@ -132,6 +132,25 @@ fn predictions_are_as_good_as_promised() {
     compare_predictions(&Files::of_project(), PAIRS);
 }
 
+#[test]
+fn what_flash_attention_may_keep_is_not_kept_of_layers_that_are_checkpointed() {
+    let files = Files::of_project();
+    let device = Device::default();
+    for (name, layers) in [("pairs/scores_over_v5e/before.hlo.pb", "remat *"), ("v5e_gpt_scan_oom/", "remat scan")] {
+        let dumps = files.named(|file| common::ends_with(file, ".hlo.pb"));
+        let path = dumps.into_iter().find(|path| path.to_string_lossy().contains(name));
+        let program = common::program(&path.expect("a dump of the project"));
+        let most = |edits: &[&str]| predict(&program, &device, edits).1.allocated_range.1.0;
+        let kept = most(&["blockwise *"]);
+        for edits in [["blockwise *", layers], [layers, "blockwise *"]] {
+            assert!(most(&edits) < kept / 2, "{name}: {} of {kept}", most(&edits));
+        }
+        // Half of the batch keeps half of it.
+        let half = most(&["blockwise *", "batch 0.5"]);
+        assert!(half < kept * 2 / 3, "{name}: {half} of {kept}");
+    }
+}
+
 /// Checks that a what-if without changes gives the program's own numbers; returns the number of programs.
 pub fn unchanged_programs(files: &Files) -> usize {
     let mut checked = 0;

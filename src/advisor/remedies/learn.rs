@@ -105,7 +105,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
 
 fn dump(failure: &Failure, has_dump: bool, out: &mut Vec<NextStep>) {
     if has_dump {
-        out.push(step("The dump of this program is open too: its buffers are in the other views", None));
+        out.push(step("The dump of this program is read too: its buffers, findings and plan are shown with it", None));
         return;
     }
     let module = failure.text("module").map(|module| format!("*.{module}.*after_optimizations.hlo.pb"));

@@ -21,6 +21,9 @@ pub struct Softmax {
     pub scores: HashSet<Vec<i64>>,
     /// Those without, with their largest dimension: a score for each class.
     pub logits: Vec<(i64, Vec<i64>)>,
+    /// Those of [`Self::logits`] that one matrix product makes and another takes, with a batch and more: so do scores of
+    /// some positions for others.
+    pub crossed: Vec<(i64, Vec<i64>)>,
 }
 
 impl Softmax {
@@ -46,6 +49,9 @@ impl Softmax {
                 && dimensions.len() > 1
                 && !found.logits.iter().any(|known| known.1 == dimensions)
             {
+                if dimensions.len() > 2 && products.make_and_take(&dimensions) {
+                    found.crossed.push((classes, dimensions.clone()));
+                }
                 found.logits.push((classes, dimensions));
             }
         }
@@ -77,14 +83,19 @@ impl Softmax {
 
 /// Arrays that matrix products take or make: attention scores are made by one and taken by another. Sums of logarithms,
 /// as of a hidden Markov model's states, have the same exponentials and shapes, but no products.
+#[derive(Debug, Default)]
 struct Products {
     /// Largest dimension that occurs twice, and number of elements.
     squares: HashSet<(i64, i64)>,
+    /// Largest dimension, and number of elements, of what they make.
+    made: HashSet<(i64, i64)>,
+    /// The same of what they take.
+    taken: HashSet<(i64, i64)>,
 }
 
 impl Products {
     fn new(program: &Program) -> Self {
-        let mut squares = HashSet::new();
+        let mut found = Self::default();
         for row in 0..program.instructions.len() {
             let at = InstructionId(row as u32);
             let opcode = program.opcode_name(at);
@@ -92,14 +103,21 @@ impl Products {
                 continue;
             }
             let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
-            for at in operands.map(|&row| InstructionId(row)).chain([at]) {
-                let Some(node) = program.shape_of(at).map(crate::model::Shape::root) else { continue };
+            for operand in operands.map(|&row| InstructionId(row)).chain([at]) {
+                let Some(node) = program.shape_of(operand).map(crate::model::Shape::root) else { continue };
                 if let Some(square) = square(&node.dimensions) {
-                    squares.insert(square);
+                    found.squares.insert(square);
                 }
+                let kept = if operand == at { &mut found.made } else { &mut found.taken };
+                kept.extend(widest(&node.dimensions));
             }
         }
-        Self { squares }
+        found
+    }
+
+    /// Whether one of them makes an array of these dimensions and one takes it.
+    fn make_and_take(&self, dimensions: &[i64]) -> bool {
+        widest(dimensions).is_some_and(|widest| self.made.contains(&widest) && self.taken.contains(&widest))
     }
 
     /// Whether an array of these dimensions is among them, its other dimensions merged or not.
@@ -110,7 +128,17 @@ impl Products {
 
 /// The largest dimension that occurs twice, and the number of elements.
 fn square(dimensions: &[i64]) -> Option<(i64, i64)> {
-    repeated(dimensions).map(|side| (side, dimensions.iter().fold(1i64, |product, &d| product.saturating_mul(d))))
+    repeated(dimensions).map(|side| (side, elements(dimensions)))
+}
+
+/// The largest dimension, if there may be as many classes, and the number of elements.
+fn widest(dimensions: &[i64]) -> Option<(i64, i64)> {
+    let largest = dimensions.iter().copied().max().filter(|&largest| largest >= LEAST_CLASSES);
+    largest.map(|largest| (largest, elements(dimensions)))
+}
+
+fn elements(dimensions: &[i64]) -> i64 {
+    dimensions.iter().fold(1i64, |product, &d| product.saturating_mul(d))
 }
 
 /// Whether the operand of an exponential may be what a softmax takes: a difference, usually from the largest value. A
@@ -140,8 +168,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn scores_of_two_sequences_are_made_and_taken_by_products() {
+        let of = |dimensions: &[i64]| widest(dimensions).into_iter().collect();
+        let products = Products { made: of(&[32, 512, 16384]), taken: of(&[32, 512, 16384]), ..Products::default() };
+        assert!(products.make_and_take(&[4, 8, 512, 16384]), "batch and heads merged");
+        assert!(!products.make_and_take(&[4, 8, 512, 8192]) && !products.make_and_take(&[4, 8, 256, 16384]));
+        let logits = Products { made: of(&[4, 512, 32000]), ..Products::default() };
+        assert!(!logits.make_and_take(&[4, 512, 32000]), "logits of a program that does not train");
+    }
+
+    #[test]
     fn scores_by_relative_position_are_wider() {
-        let softmax = Softmax { scores: [vec![8, 16, 1500, 1500]].into(), logits: Vec::new() };
+        let softmax = Softmax { scores: [vec![8, 16, 1500, 1500]].into(), logits: Vec::new(), crossed: Vec::new() };
         let are_scores = |outline: &[i64]| softmax.are_scores(outline, &[2048].into());
         assert!(are_scores(&[8, 16, 1500, 1500]) && are_scores(&[8, 16, 1500, 2999]));
         assert!(!are_scores(&[8, 16, 1500, 6000]) && !are_scores(&[8, 16, 1500, 2048]));
@@ -150,7 +188,7 @@ mod tests {
 
     #[test]
     fn scores_are_what_matrix_products_make_or_take() {
-        let products = Products { squares: square(&[128, 1500, 1500]).into_iter().collect() };
+        let products = Products { squares: square(&[128, 1500, 1500]).into_iter().collect(), ..Products::default() };
         assert!(products.include(&[8, 16, 1500, 1500]), "batch and heads merged");
         assert!(!products.include(&[8, 1500, 1500]) && !products.include(&[128, 1500, 64]));
     }

@@ -170,7 +170,16 @@ pub fn data_arguments(
     }
     data.retain(|d| d.batch() == batch);
     let is_state = |base: &Base, path: &str| holds_state(path) || classes.of(base.buffer) == Class::Cache;
-    data.extend(candidates(&|base, node, path, _| is_state(base, path) && node.dimensions[0] == batch, true));
+    // What comes with the samples, such as pictures with their labels, holds the batch as well.
+    let is_sample = |base: &Base, node: &ShapeNode| {
+        classes.of(base.buffer) == Class::Input && node.dimensions.len() > 1 && !is_returned(base, node)
+    };
+    let of_batch = |base: &Base, node: &ShapeNode, path: &str| {
+        node.dimensions[0] == batch && (is_state(base, path) || is_sample(base, node))
+    };
+    let known: FastSet<u32> = data.iter().map(|data| data.base).collect();
+    let more = candidates(&|base, node, path, _| of_batch(base, node, path), true);
+    data.extend(more.into_iter().filter(|data| !known.contains(&data.base) && data.batch() == batch));
     data
 }
 

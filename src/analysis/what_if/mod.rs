@@ -13,6 +13,7 @@ mod edit;
 mod evicted;
 mod follow;
 mod followers;
+mod in_parts;
 mod memory;
 mod micro;
 mod outcome;

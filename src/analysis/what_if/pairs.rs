@@ -44,12 +44,18 @@ impl State<'_> {
         rows.dedup();
         // By the number of the array, and bytes.
         let mut waiting: HashMap<(u32, u64), Waiting, RandomState> = HashMap::default();
+        // Present arrays of changed arguments, by those of the unchanged program.
+        let mut now: HashMap<(u32, u64), u32, RandomState> = HashMap::default();
         for row in rows {
             let Some(item) = memory.item_of(row as usize) else { continue };
             let Some(shape) = self.shape(item) else { continue };
             let group = waiting.entry((shape.array, sizes[row as usize])).or_default();
             let is_changed = donated[row as usize] || self.is_changed(item);
             if is_changed { &mut group.changed } else { &mut group.unchanged }.push_back(row);
+            let before = memory.shape_of.get(item).and_then(|&row| memory.shapes.get(row));
+            if let Some(before) = before.filter(|before| before.array != shape.array) {
+                now.entry((before.array, sizes[row as usize])).or_insert(shape.array);
+            }
         }
         let mut hosts = 0u64;
         let (mut pairs, mut gone) = (Vec::new(), Vec::new());
@@ -60,7 +66,14 @@ impl State<'_> {
             let Some(shape) = self.shape(own) else { continue };
             // An unchanged result has the shape that the program returns, whatever views produced it.
             let is_changed = self.is_changed(own);
-            let array = memory.returned_array(result).filter(|_| !is_changed).unwrap_or(shape.array);
+            let returned = memory.returned_array(result);
+            let as_returned = if is_changed {
+                // With another type, it is still a view of what is returned.
+                returned.and_then(|array| now.get(&(array, sizes[result])).copied())
+            } else {
+                returned
+            };
+            let array = as_returned.unwrap_or(shape.array);
             let Some(argument) = waiting.get_mut(&(array, sizes[result])).and_then(|group| group.take(is_changed))
             else {
                 continue;

@@ -275,7 +275,7 @@ impl Memory {
             parts.push(&resize);
         }
         if kinds.compute {
-            parts.push("compute type: between this less the VMEM and no change");
+            parts.push("compute type: between nothing and this");
         }
         if kinds.sharding {
             parts.push("sharding: arguments and results exact; temporaries between sharded and unchanged");
@@ -284,7 +284,7 @@ impl Memory {
             parts.push("constrained activations: \u{2212}7 to +24 % on real pairs, \u{2212}40 % if gathered weights are then live at the peak");
         }
         if kinds.parts {
-            parts.push("computed in parts: 3 of 6 real pairs within 10 %, worst \u{2212}56 %");
+            parts.push("computed in parts: 3 of 6 real pairs within 10 %, the worst came to 56 % less");
         }
         if kinds.remat {
             parts.push("rematerialisation: an estimate; 39 of 44 real pairs are within 22 %");
@@ -294,7 +294,8 @@ impl Memory {
         }
         let mut text = parts.join("; ");
         if self.is_under_pressure() {
-            text.push_str("; wider here, as the compiler was already short of memory");
+            let verb = if self.rematerialised > 0 { "was" } else { "may have been" };
+            text.push_str(&format!("; wider here, as the compiler {verb} short of memory"));
         }
         text
     }

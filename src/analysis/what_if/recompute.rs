@@ -1,30 +1,23 @@
-//! Edits that trade compute for memory: checkpointed layers and scans, chunked losses, block-wise attention.
+//! Edits that trade compute for memory: checkpointed layers and scans.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::batch;
-use super::edit::{LOGITS, SCAN};
+use super::edit::SCAN;
 use super::memory::Memory;
 use super::recomputed::Recomputed;
-use super::resize;
-use super::saved_for_backward::{BLOCK, Stack, is_among};
+use super::saved_for_backward::{Stack, is_among};
 use super::segments::{Segment, Segments};
 use super::state::{Sizes, State};
 use super::turn::Turn;
 use crate::analysis::names::lookup::{is_rematerialised, rematerialised_at};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
-use crate::analysis::names::scope;
 use crate::analysis::once::once;
 use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Program};
 
 /// Share of what scans save below which nothing is gained by recomputing it.
 const MATTERS: f64 = 0.05;
-
-/// Whether an operation's name, or one of the scopes it is in, matches a pattern.
-fn is_in_scope(pattern: &str, name: &str) -> bool {
-    matches(pattern, name) || scope::path(name).iter().any(|part| matches(pattern, part))
-}
 
 /// Whether each segment is among the first so many, of those that have a forward pass; the others are left as they are.
 fn first_segments(segments: &[Segment], most: usize) -> Vec<bool> {
@@ -128,10 +121,10 @@ impl State<'_> {
         let meant = || parts.list.iter().zip(&is_meant).filter(|(_, is_meant)| **is_meant).map(|(segment, _)| segment);
         let is_checkpointed = meant().any(|segment| segment.is_checkpointed);
         let mut cut = 0usize;
-        self.checkpointed.resize(memory.families.list.len(), false);
+        self.checkpointed.resize(memory.families.list.len(), None);
         for segment in meant() {
             for &row in segment.forward.iter().chain(&segment.recomputed) {
-                self.checkpointed[row as usize] = true;
+                self.checkpointed[row as usize] = Some(segment.backward);
             }
             // What a layer recomputes is not kept for what the compiler postpones now, such as gradients of weights.
             let over = parts.backward.get(parts.backward.partition_point(|&at| at <= segment.backward)).copied();
@@ -166,7 +159,8 @@ impl State<'_> {
         if is_checkpointed {
             self.warn(format!("layers of {pattern} are checkpointed already"));
         }
-        if parts.list.is_empty() && !turn.layers.is_empty() {
+        let is_known = turn.layers.iter().any(|layer| matches(pattern, &layer.name));
+        if parts.list.is_empty() && !turn.layers.is_empty() && !is_known {
             let folded = |name: &str| match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
                 stem if stem.len() < name.len() => format!("{stem}*"),
                 _ => name.to_owned(),
@@ -326,6 +320,7 @@ impl State<'_> {
         }
         for stack in stacks.iter().filter(|stack| !stack.is_input) {
             self.dropped[stack.family as usize] = true;
+            self.again_in_scans.push((stack.family, stack.layers, backward));
         }
         let (inputs, again) = if is_worth {
             self.fused = self.fused.max(fused);
@@ -344,94 +339,6 @@ impl State<'_> {
         }
     }
 
-    /// Computes logits, or the operations that a pattern matches, in parts.
-    pub(super) fn chunk(&mut self, scope: &str, parts: i64) {
-        self.kinds.parts = true;
-        let memory = self.memory;
-        let rows: Vec<u32> = if scope == LOGITS {
-            memory.kept.logits.clone()
-        } else {
-            let named = |&row: &u32| is_in_scope(scope, memory.family_name(row as usize));
-            (0..memory.families.list.len() as u32).filter(named).collect()
-        };
-        if rows.is_empty() {
-            if scope == LOGITS {
-                self.decline("no logits were found".to_owned());
-            } else {
-                self.find_nothing(&format!("no operation is in a scope called {scope}"), std::iter::empty());
-            }
-        }
-        self.shrink(&rows, 1, parts);
-    }
-
-    /// Computes attention block by block.
-    pub(super) fn blockwise(&mut self, scope: &str) {
-        self.kinds.parts = true;
-        let memory = self.memory;
-        let named = |&&row: &&u32| scope == "*" || is_in_scope(scope, memory.family_name(row as usize));
-        let rows: Vec<u32> = memory.kept.scores.iter().filter(named).copied().collect();
-        let sequence = memory.kept.sequence.unwrap_or(BLOCK);
-        if rows.is_empty() || sequence <= BLOCK {
-            if memory.kept.scores.is_empty() || sequence <= BLOCK {
-                self.decline("there are no attention scores longer than a block".to_owned());
-            } else {
-                self.find_nothing(&format!("no attention scores are in a scope called {scope}"), std::iter::empty());
-            }
-            return;
-        }
-        // Scores are recomputed block by block in a layer's backward pass; none are kept.
-        self.checkpointed.resize(memory.families.list.len(), false);
-        let mut lives: BTreeMap<(Option<u32>, u64), (u32, u32, u32)> = BTreeMap::new();
-        for &row in &rows {
-            let at = row as usize;
-            let is_forward = memory.kept.passes.get(at) == Some(&Pass::Forward);
-            let is_stack = memory.kept.is_stack(at);
-            if is_stack || is_forward {
-                let layer = memory.kept.turn.as_ref().and_then(|turn| turn.layer_of.get(at).copied().flatten());
-                let (first, last) = self.spans[at];
-                let life = lives.entry((layer, memory.family_bytes[at])).or_insert((row, first, last));
-                *life = (life.0, life.1.min(first), life.2.max(last));
-                self.checkpointed[at] = true;
-            }
-            if is_stack || (is_forward && memory.is_kept(at)) {
-                self.dropped[at] = true;
-            }
-        }
-        self.shrink(&rows, BLOCK, sequence);
-        self.keep_sums(lives.into_values());
-    }
-
-    /// In the worst case, JAX's flash attention, the greatest score and the sum of each row are kept for the backward
-    /// pass, in 32 bits and as often as a block has columns; splash attention keeps one number.
-    fn keep_sums(&mut self, lives: impl Iterator<Item = (u32, u32, u32)>) {
-        let Some(turn) = self.memory.kept.turn.as_ref().map(|turn| turn.at) else { return };
-        for (row, first, last) in lives.filter(|life| (life.1..life.2).contains(&turn)) {
-            self.may_stay = true;
-            if !self.is_cautious {
-                continue;
-            }
-            let owner = super::Owner::Family(row);
-            let item = self.memory.items.partition_point(|item| item.owner < owner);
-            let Some(known) = self.shape(item) else { continue };
-            let (bits, bytes) = (u64::from(known.node.element_type.storage_bits().max(1)), known.padded);
-            if let Some(bytes) = bytes {
-                self.added.push((bytes.0.saturating_mul(2 * 32 / bits), first, last, row));
-            }
-        }
-    }
-
-    /// Shrinks families (ascending) by a factor along their first large dimension.
-    fn shrink(&mut self, rows: &[u32], times: i64, of: i64) {
-        let is_meant = |owner| matches!(owner, super::Owner::Family(row) if is_among(rows, row as usize));
-        let items = self.items_of(is_meant);
-        self.change(items, |node| {
-            let Some(at) = (0..node.dimensions.len()).max_by_key(|&d| node.dimensions[d]) else { return false };
-            let size = i128::from(node.dimensions[at]) * i128::from(times) / i128::from(of.max(1));
-            resize::set_dimension(node, at, i64::try_from(size).unwrap_or(i64::MAX).max(1));
-            true
-        });
-    }
-
     /// Sizes and lives if the compiler rematerialised nothing: what it recomputes (`.remat` in names) is kept from the first
     /// time on, but for what layers compute again that are checkpointed by these changes.
     pub(super) fn without_recomputation(&self, sizes: &Sizes) -> Sizes {
@@ -443,7 +350,7 @@ impl State<'_> {
             let Some(first) = first_of.get_mut(value as usize) else { continue };
             if *first == NO_ROW {
                 *first = i as u32;
-            } else if is_again && self.checkpointed.get(i) != Some(&true) {
+            } else if is_again && !self.is_computed_again(i) {
                 let end = kept.blocks[i].end;
                 let first = &mut kept.blocks[*first as usize];
                 if first.size > 0 {
@@ -453,6 +360,11 @@ impl State<'_> {
             }
         }
         kept
+    }
+
+    /// Whether a family is computed again by these changes: with its layer, or block by block.
+    fn is_computed_again(&self, family: usize) -> bool {
+        self.checkpointed.get(family).is_some_and(Option::is_some) || self.in_blocks.get(family) == Some(&true)
     }
 }
 

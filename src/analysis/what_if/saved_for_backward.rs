@@ -68,6 +68,8 @@ pub struct SavedForBackward {
     pub logits: Vec<u32>,
     /// Length of a sequence.
     pub sequence: Option<i64>,
+    /// Whether most attention scores are of positions for those of another sequence, of that length.
+    pub are_crossed: bool,
     /// Families that hold what a loop of unknown pass collects, such as the next values of a cache.
     pub collected: Vec<u32>,
     /// Families that hold attention scores, or their gradient.
@@ -110,9 +112,19 @@ impl SavedForBackward {
         });
         if has_tokens {
             kept.vocabulary = weights.vocabulary();
-            kept.sequence = data.iter().filter_map(|d| d.dimensions.get(1).copied()).max();
+            // The side of a picture is no sequence.
+            let sides: HashSet<i64> = data.iter().filter_map(|d| side_of_picture(&d.dimensions)).collect();
+            let lengths = data.iter().filter_map(|d| d.dimensions.get(1).copied());
+            kept.sequence = lengths.filter(|length| !sides.contains(length)).max();
         }
         let of_data: HashSet<i64> = data.iter().flat_map(|d| d.dimensions.iter().copied()).collect();
+        let is_argument = |base: &&Base| matches!(base.role, Role::Argument { .. });
+        let of_arguments: HashSet<i64> = bases
+            .iter()
+            .filter(is_argument)
+            .filter_map(|base| program.buffer_node(base.buffer))
+            .flat_map(|node| node.dimensions.iter().copied())
+            .collect();
         let is_vocabulary = |classes: i64| weights.sizes.contains(&classes) && !of_data.contains(&classes);
         let by_softmax: Vec<&(i64, Vec<i64>)> =
             softmax.logits.iter().filter(|(classes, _)| is_vocabulary(*classes)).collect();
@@ -132,7 +144,11 @@ impl SavedForBackward {
             let is_own = |logits: &&(i64, Vec<i64>)| logits.1 == own;
             let has_classes = by_tokens.is_some_and(|vocabulary| weights.are_logits(node, vocabulary))
                 || (by_softmax.iter().any(is_own) && !weights.outlines.contains(&own));
-            let by_softmax = softmax.are_scores(&own, &weights.sizes) && !weights.outlines.contains(&own);
+            let is_crossed = |(keys, crossed): &(i64, Vec<i64>)| {
+                *crossed == own && (of_data.contains(keys) || !of_arguments.contains(keys))
+            };
+            let by_softmax = (softmax.are_scores(&own, &weights.sizes) || softmax.crossed.iter().any(is_crossed))
+                && !weights.outlines.contains(&own);
             let are_scores = |is_named| {
                 by_softmax || sequence.is_some_and(|length| weights.are_scores(dimensions, length, is_named))
             };
@@ -159,7 +175,9 @@ impl SavedForBackward {
         }
         let size = |&&row: &&u32| families.list[row as usize].size;
         let largest = kept.scores.iter().max_by_key(size).and_then(|&row| node(row as usize));
-        kept.sequence = largest.and_then(|node| repeated(&node.dimensions)).or(kept.sequence);
+        let positions = |node: &ShapeNode| repeated(&node.dimensions).or(node.dimensions.iter().copied().max());
+        kept.sequence = largest.and_then(positions).or(kept.sequence);
+        kept.are_crossed = largest.is_some_and(|node| repeated(&node.dimensions).is_none());
         kept
     }
 
@@ -237,6 +255,12 @@ impl SavedForBackward {
     }
 }
 
+/// The side of square pictures, if samples of these dimensions are such: with a batch, and colours or features.
+fn side_of_picture(dimensions: &[i64]) -> Option<i64> {
+    let side = repeated(dimensions)?;
+    (dimensions.iter().filter(|&&d| d > 1 && d != side).count() >= 2).then_some(side)
+}
+
 /// What arrays of a shape are.
 #[derive(Debug, Clone, Copy)]
 struct Meaning {
@@ -312,5 +336,18 @@ impl Weights {
         // telling name.
         let is_of_heads = others >= 2 && (dimensions.len() >= 4 || is_named);
         of_positions >= 2 && others >= 1 && (is_plain || is_of_heads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_side_of_a_picture_is_told_from_the_length_of_a_sequence() {
+        assert_eq!(side_of_picture(&[32, 256, 256, 3]), Some(256));
+        assert_eq!(side_of_picture(&[32, 1024]), None);
+        assert_eq!(side_of_picture(&[32, 1, 1024, 1024]), None, "a mask");
+        assert_eq!(side_of_picture(&[32, 84, 84, 4]), Some(84));
     }
 }

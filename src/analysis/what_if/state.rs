@@ -7,6 +7,7 @@ use super::base::{Base, Role};
 use super::edit::{Arguments, Edit};
 use super::memory::{Item, Memory, Owner};
 use super::resize;
+use super::saved_for_backward::is_among;
 use super::shapes::{Changed, Known};
 use crate::analysis::packing::Block;
 use crate::model::{BufferId, ElementType, Program, ShapeNode};
@@ -60,12 +61,19 @@ pub struct State<'a> {
     pub(super) dropped: Vec<bool>,
     /// First and last time by family.
     pub(super) spans: Cow<'a, [(u32, u32)]>,
-    /// Whether each family is of a layer that is checkpointed; empty if none is.
-    pub(super) checkpointed: Vec<bool>,
+    /// When the layer of each family, where it is checkpointed, is computed again; empty if none is.
+    pub(super) checkpointed: Vec<Option<u32>>,
+    /// Whether each family holds scores that are computed block by block; empty if none does.
+    pub(super) in_blocks: Vec<bool>,
     /// Second live ranges of families that are computed twice.
     pub(super) again: Vec<(u32, u32, u32)>,
     /// Blocks that the unchanged program does not have: bytes, first and last time, and the family they come from.
     pub(super) added: Vec<(u64, u32, u32, u32)>,
+    /// Families of stacks that scans save now and whose steps compute them again: family, steps, and when the backward
+    /// pass begins to.
+    pub(super) again_in_scans: Vec<(u32, i64, u32)>,
+    /// What block-wise attention may keep.
+    pub(super) sums: Vec<RowSums>,
     /// Rows of arguments that are donated.
     pub(super) donated: Vec<u32>,
     /// Pairs of argument and result that share memory by these changes.
@@ -87,7 +95,7 @@ pub struct State<'a> {
     /// Whether to take what may stay or be kept in the worst case: see [`Self::may_stay`].
     pub(super) is_cautious: bool,
     /// Whether the worst case differs from the expected one: the compiler may leave the batch in the lanes, though it no
-    /// longer fills them, and block-wise attention may keep more than it has to.
+    /// longer fills them, block-wise attention may keep more than it has to, and a softmax may stay in 32 bits.
     pub(super) may_stay: bool,
     /// Whether the program is taken to be in the order in which the compiler runs one that fits.
     pub(super) is_ordered: bool,
@@ -104,6 +112,15 @@ pub struct State<'a> {
     in_place: bool,
     /// Sizes of dimensions that are merged with their neighbours.
     merged: Vec<i64>,
+}
+
+/// What block-wise attention may keep of the scores of a layer for its backward pass.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowSums {
+    /// The family of scores of which it is kept.
+    pub family: u32,
+    /// First and last time.
+    pub life: (u32, u32),
 }
 
 /// Sizes and blocks after the changes.
@@ -132,8 +149,11 @@ impl<'a> State<'a> {
             dropped: vec![false; memory.families.list.len()],
             spans: Cow::Borrowed(&memory.spans),
             checkpointed: Vec::new(),
+            in_blocks: Vec::new(),
             again: Vec::new(),
             added: Vec::new(),
+            again_in_scans: Vec::new(),
+            sums: Vec::new(),
             donated: Vec::new(),
             pairs: Vec::new(),
             warnings: Vec::new(),
@@ -358,7 +378,12 @@ impl<'a> State<'a> {
     fn compute(&mut self, ty: ElementType) {
         self.kinds.compute = true;
         self.decline_small_convolutions();
-        let items = self.items_of(|owner| matches!(owner, Owner::Family(_)));
+        let kept = &self.memory.kept;
+        // A softmax and a loss are often computed in 32 bits, whatever the type of the rest.
+        let may_stay = |row: u32| is_among(&kept.scores, row as usize) || is_among(&kept.logits, row as usize);
+        self.may_stay |= !kept.scores.is_empty() || !kept.logits.is_empty();
+        let is_cautious = self.is_cautious;
+        let items = self.items_of(move |owner| matches!(owner, Owner::Family(row) if !(is_cautious && may_stay(row))));
         self.change(items, |node| resize::set_meant_type(node, ty));
     }
 
@@ -538,6 +563,10 @@ impl<'a> State<'a> {
         }
         for &(size, start, end, row) in &self.added {
             blocks.push(Block { size, start, end });
+            family.push(row);
+        }
+        for (block, row) in self.blocks_of_sums() {
+            blocks.push(block);
             family.push(row);
         }
         Sizes { base, blocks, family }

@@ -141,7 +141,8 @@ impl<'a> Trial<'a> {
             // What fits so already is filled to about the same.
             let now = if memory.is_over() { u64::MAX } else { memory.allocated };
             let filled = usual.min(now).min(brought_back).max(expected);
-            peak = peak.saturating_add(filled.saturating_sub(expected));
+            // Whatever the packer: next to nothing of it is lost between blocks.
+            peak = peak.saturating_add(filled.saturating_sub(least));
             expected = expected.max(filled);
             best = best.max(expected);
             packer = Packer::Fallback;
@@ -204,10 +205,23 @@ impl<'a> Trial<'a> {
             }
         }
         if let Some(worst_case) = worst_case {
-            let band = if state.kinds.parts { band_of(state.kinds) } else { 0.0 };
-            range.1 = range.1.max(Bytes((worst_case as f64 * (1.0 + band)) as u64));
+            let band = match (state.kinds.parts, state.kinds.compute) {
+                (true, _) => band_of(state.kinds),
+                (false, true) => NEAR,
+                (false, false) => 0.0,
+            };
+            let mut high = (worst_case as f64 * (1.0 + band)) as u64;
+            if state.kinds.compute {
+                high = high.min(memory.allocated);
+            }
+            range.1 = range.1.max(Bytes(high));
             let low = Bytes((range.1.0 as f64 / WIDEST).ceil() as u64).min(Bytes(expected));
             range.0 = range.0.max(low);
+        }
+        // What fits now fits with less, too, if the compiler recomputes as it does now.
+        if fits_now && only_take_away(edits) && least <= memory.peak {
+            let most = Bytes(memory.allocated.max(expected).max(worst_case.unwrap_or(0)));
+            range.1 = range.1.min(most);
         }
         let is_untold = state.undecided.is_some() && !state.is_bound;
         let mut fits = memory.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
@@ -223,6 +237,9 @@ impl<'a> Trial<'a> {
             fits = None;
         }
         let mut warnings = std::mem::take(&mut state.warnings);
+        if expected > range.1.0 {
+            warnings.push("the numbers are for no more recomputation than now; the range is for what the compiler can still recompute".to_owned());
+        }
         memory.warn(&state, &mut warnings);
         let band = if edits.is_empty() { None } else { Some(memory.band(state.kinds)) };
         let lowest = base.saturating_add((live as f64 * state.least_factor) as u64);
@@ -253,6 +270,16 @@ impl<'a> Trial<'a> {
             placement,
         }
     }
+}
+
+/// Whether changes only take memory away, in any program.
+fn only_take_away(edits: &[Edit]) -> bool {
+    let takes_away = |edit: &Edit| match edit {
+        Edit::Donate(_) | Edit::Remat(..) | Edit::Chunk(..) | Edit::Blockwise(_) | Edit::Shard(..) => true,
+        Edit::Batch(factor) => *factor <= 1.0,
+        _ => false,
+    };
+    !edits.is_empty() && edits.iter().all(takes_away)
 }
 
 impl Memory {

@@ -6,7 +6,7 @@ use super::schema::{BufferReport, PeakBufferReport, PeakReport, ProfileReport, P
 use super::what_if::WhatIfReport;
 use super::words::buffers;
 use super::{caching_text, runtime_text};
-use crate::model::{Bytes, UnitSystem, percent, thousands};
+use crate::model::{Bytes, TpuGeneration, UnitSystem, percent, thousands};
 
 /// Writes the report as text.
 pub fn write(report: &Report) -> String {
@@ -109,7 +109,7 @@ fn capacity(bytes: u64) -> String {
 
 /// The answer in one line.
 pub fn headline(space: &SpaceReport, device: Option<&str>) -> String {
-    let where_ = device.map(|device| format!(" on each {device}")).unwrap_or_default();
+    let where_ = device.map(|device| format!(" on each {}", TpuGeneration::unit_of(device))).unwrap_or_default();
     let allocated = Bytes(space.allocated_bytes);
     let needs = space
         .capacity_bytes

@@ -3,7 +3,7 @@
 use egui::Ui;
 
 use crate::analysis::Verdict;
-use crate::model::Note;
+use crate::model::{Note, TpuGeneration};
 use crate::ui::part::ViewContext;
 use crate::ui::part::facts::Answer;
 
@@ -13,7 +13,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
     let units = context.options.units;
     let name = &scene.space.name;
     let device = context.document.profile.device.name.as_deref();
-    let on = device.map(|device| format!(" on each {device}")).unwrap_or_default();
+    let on = device.map(|device| format!(" on each {}", TpuGeneration::unit_of(device))).unwrap_or_default();
     let capacity = context.capacity();
     let allocated = scene.space.xprof.allocated;
     let needs = capacity.as_ref().map_or_else(|| units.short(allocated), |c| units.beside(allocated, c.bytes));

@@ -1,0 +1,132 @@
+//! Edits that compute in parts what is now computed at once: chunked losses and block-wise attention.
+
+use std::collections::BTreeMap;
+
+use super::edit::LOGITS;
+use super::resize;
+use super::saved_for_backward::{BLOCK, is_among};
+use super::state::{RowSums, State};
+use crate::analysis::names::pass::Pass;
+use crate::analysis::names::pattern::matches;
+use crate::analysis::names::scope;
+use crate::analysis::packing::Block;
+use crate::model::FastMap;
+
+/// Whether an operation's name, or one of the scopes it is in, matches a pattern.
+fn is_in_scope(pattern: &str, name: &str) -> bool {
+    matches(pattern, name) || scope::path(name).iter().any(|part| matches(pattern, part))
+}
+
+impl State<'_> {
+    /// Computes logits, or the operations that a pattern matches, in parts.
+    pub(super) fn chunk(&mut self, scope: &str, parts: i64) {
+        self.kinds.parts = true;
+        let memory = self.memory;
+        let rows: Vec<u32> = if scope == LOGITS {
+            memory.kept.logits.clone()
+        } else {
+            let named = |&row: &u32| is_in_scope(scope, memory.family_name(row as usize));
+            (0..memory.families.list.len() as u32).filter(named).collect()
+        };
+        if rows.is_empty() {
+            if scope == LOGITS {
+                self.decline("no logits were found".to_owned());
+            } else {
+                self.find_nothing(&format!("no operation is in a scope called {scope}"), std::iter::empty());
+            }
+        }
+        self.shrink(&rows, 1, parts);
+    }
+
+    /// Computes attention block by block.
+    pub(super) fn blockwise(&mut self, scope: &str) {
+        self.kinds.parts = true;
+        let memory = self.memory;
+        let named = |&&row: &&u32| scope == "*" || is_in_scope(scope, memory.family_name(row as usize));
+        let rows: Vec<u32> = memory.kept.scores.iter().filter(named).copied().collect();
+        let sequence = memory.kept.sequence.unwrap_or(BLOCK);
+        if rows.is_empty() || sequence <= BLOCK {
+            if memory.kept.scores.is_empty() || sequence <= BLOCK {
+                self.decline("there are no attention scores longer than a block".to_owned());
+            } else {
+                self.find_nothing(&format!("no attention scores are in a scope called {scope}"), std::iter::empty());
+            }
+            return;
+        }
+        // Scores are recomputed block by block in a layer's backward pass; none are kept.
+        self.in_blocks.resize(memory.families.list.len(), false);
+        let mut sums: BTreeMap<(Option<u32>, u64), RowSums> = BTreeMap::new();
+        for &row in &rows {
+            let at = row as usize;
+            let is_forward = memory.kept.passes.get(at) == Some(&Pass::Forward);
+            let is_stack = memory.kept.is_stack(at);
+            if is_stack || is_forward {
+                let layer = memory.kept.turn.as_ref().and_then(|turn| turn.layer_of.get(at).copied().flatten());
+                let (first, last) = self.spans[at];
+                let own = sums
+                    .entry((layer, memory.family_bytes[at]))
+                    .or_insert(RowSums { family: row, life: (first, last) });
+                if last > own.life.1 {
+                    *own = RowSums { family: row, life: (own.life.0, last) };
+                }
+                own.life.0 = own.life.0.min(first);
+                self.in_blocks[at] = true;
+            }
+            if is_stack || (is_forward && memory.is_kept(at)) {
+                self.dropped[at] = true;
+            }
+        }
+        self.shrink(&rows, BLOCK, sequence);
+        if let Some(turn) = memory.kept.turn.as_ref().map(|turn| turn.at) {
+            self.sums.extend(sums.into_values().filter(|sums| (sums.life.0..sums.life.1).contains(&turn)));
+        }
+        self.may_stay |= !self.sums.is_empty();
+    }
+
+    /// In the worst case, JAX's flash attention, the greatest score and the sum of each row are kept for the backward
+    /// pass, in 32 bits and as often as a block has columns; splash attention keeps one number. A layer that is
+    /// checkpointed keeps none: they are computed again with the rest of it.
+    pub(super) fn blocks_of_sums(&self) -> Vec<(Block, u32)> {
+        let sums = if self.is_cautious { self.sums.as_slice() } else { &[] };
+        if sums.is_empty() {
+            return Vec::new();
+        }
+        let in_scans: FastMap<u32, (i64, u32)> =
+            self.again_in_scans.iter().map(|&(row, layers, start)| (row, (layers, start))).collect();
+        let again: FastMap<u32, (u32, u32)> = self.again.iter().map(|&(row, start, end)| (row, (start, end))).collect();
+        let block = |sums: &RowSums| {
+            let RowSums { family, life: (first, last) } = *sums;
+            let known = self.shape(self.first_item_of(family))?;
+            let bits = u64::from(known.node.element_type.storage_bits().max(1));
+            let size = known.padded?.0.saturating_mul(2 * 32 / bits);
+            let from = self.checkpointed.get(family as usize).copied().flatten();
+            let block = match (in_scans.get(&family), again.get(&family)) {
+                (Some(&(layers, start)), _) => {
+                    Block { size: size / layers.max(1).unsigned_abs(), start: start.min(last), end: last }
+                }
+                (None, Some(&(start, end))) => Block { size, start, end },
+                (None, None) => Block { size, start: from.map_or(first, |from| from.min(last)), end: last },
+            };
+            Some((block, family))
+        };
+        sums.iter().filter_map(block).collect()
+    }
+
+    /// The first item of a family.
+    fn first_item_of(&self, family: u32) -> usize {
+        let owner = super::Owner::Family(family);
+        self.memory.items.partition_point(|item| item.owner < owner)
+    }
+
+    /// Shrinks families (ascending) by a factor along their first large dimension.
+    fn shrink(&mut self, rows: &[u32], times: i64, of: i64) {
+        let is_meant = |owner| matches!(owner, super::Owner::Family(row) if is_among(rows, row as usize));
+        let items = self.items_of(is_meant);
+        self.change(items, |node| {
+            let Some(at) = (0..node.dimensions.len()).max_by_key(|&d| node.dimensions[d]) else { return false };
+            let size = i128::from(node.dimensions[at]) * i128::from(times) / i128::from(of.max(1));
+            resize::set_dimension(node, at, i64::try_from(size).unwrap_or(i64::MAX).max(1));
+            true
+        });
+    }
+}
