@@ -44,6 +44,14 @@ fn select(walk: &mut Walk, buffer: BufferId) {
     walk.harness.run_ok();
 }
 
+/// Scrolls the card to its end where a line of it is below the window.
+fn scroll_to(walk: &mut Walk, label: &str) {
+    if walk.rect(label).bottom() > walk.harness.ctx.content_rect().bottom() - 60.0 {
+        let shown = walk.first(Role::Link, "Category ");
+        walk.wheel_at(&shown, (0.5, 0.5), -1_000.0);
+    }
+}
+
 #[test]
 fn every_number_of_a_buffer_leads_to_the_view_that_shows_it() {
     let mut walk = open("v5e_pad_cloud_oom");
@@ -63,6 +71,7 @@ fn every_number_of_a_buffer_leads_to_the_view_that_shows_it() {
     ] {
         select(&mut walk, buffer);
         let label = walk.first(Role::Link, start);
+        scroll_to(&mut walk, &label);
         walk.click(Role::Link, &label);
         assert_eq!(walk.view(), view, "{label}");
         assert!(walk.shared().filter.starts_with(filter), "{label}: {}", walk.shared().filter);
@@ -95,6 +104,8 @@ fn the_source_and_the_operation_are_copied_whole() {
     let mut walk = open("v5e_pad_cloud_oom");
     let buffer = padded(&walk);
     select(&mut walk, buffer);
+    let source = walk.first(Role::Link, "Source ");
+    scroll_to(&mut walk, &source);
     walk.click_nth(Role::Link, "Copy", 0);
     assert!(walk.copied().contains('/'), "the operation");
     walk.click_nth(Role::Link, "Copy", 1);

@@ -155,7 +155,7 @@ fn change_row(
                     }
                 }
                 let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
-                let room = (ui.available_width() - galley.size().x - 12.0).max(60.0);
+                let room = (ui.available_width() - galley.size().x - 12.0).max(50.0);
                 let whole = ui.painter().layout(words.clone(), Weight::SemiBold.at(size::BODY), theme.text, room);
                 let (rect, response) = ui.allocate_exact_size(Vec2::new(room, whole.size().y), Sense::hover());
                 response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, words));
