@@ -48,7 +48,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     let has_backward = case.memory.kept.passes.contains(&Pass::Backward);
     if has_backward {
-        finding.why.push_str(&format!(" Of each row of scores, splash attention keeps one number for the backward pass, JAX's flash attention two rows of {BLOCK}, which are not counted here."));
+        let kept = format!(
+            " Of each row of scores, splash attention keeps one number for the backward pass, JAX's flash attention two rows of {BLOCK}, which are not counted here."
+        );
+        finding.why.push_str(&kept);
     }
     finding.advice.push(Library::of(case).blockwise_attention().to_owned());
     if has_backward {

@@ -26,8 +26,8 @@ pub struct Occupied {
     looked_at: Vec<u32>,
     /// Where in `looked_at` the nodes end that span each live range, and those above them.
     ends: Vec<(usize, usize)>,
-    /// Scratch space: the ranges met by a query.
-    met: Vec<(u64, u64)>,
+    /// Scratch space: the ranges met by a query. Packed blocks leave few gaps, so these are fewer than the nodes have.
+    met: Ranges,
 }
 
 /// A node of the tree.
@@ -72,7 +72,7 @@ impl Occupied {
                 ends.push((looked_at.len(), looked_at.len()));
             }
         }
-        Self { nodes, looked_at, ends, met: Vec::new() }
+        Self { nodes, looked_at, ends, met: Ranges::new() }
     }
 
     /// The nodes that together span a live range, and those above them.
@@ -91,15 +91,15 @@ impl Occupied {
             for &node in &self.looked_at[parts] {
                 let node = &mut self.nodes[node as usize];
                 node.parts -= 1;
-                self.met.extend_from_slice(&node.within);
+                node.within.iter().for_each(|&range| merge(&mut self.met, range));
             }
             for &node in &self.looked_at[above] {
                 let node = &mut self.nodes[node as usize];
                 node.below -= 1;
-                self.met.extend_from_slice(&node.throughout);
+                node.throughout.iter().for_each(|&range| merge(&mut self.met, range));
             }
         }
-        let offset = smallest_gap(size, &mut self.met);
+        let offset = smallest_gap(size, &self.met);
         let top = offset.saturating_add(size).checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
         for range in ranges {
             let (parts, above) = self.looked_at(range);
@@ -127,14 +127,12 @@ impl Node {
 }
 
 /// Start of the smallest gap of at least `size` bytes between ranges, the lowest of equal ones, or else their end.
-fn smallest_gap(size: u64, ranges: &mut [(u64, u64)]) -> u64 {
-    // Ranges that begin at the same address leave the same gap before them, in whatever order.
-    ranges.sort_unstable_by_key(|range| range.0);
+fn smallest_gap(size: u64, ranges: &[(u64, u64)]) -> u64 {
     let mut best = u64::MAX;
     let mut best_at = None;
     // First address above all ranges so far.
     let mut free_from = 0u64;
-    for &(offset, top) in &*ranges {
+    for &(offset, top) in ranges {
         let room = offset.saturating_sub(free_from);
         if room >= size && room < best {
             best = room;
@@ -143,7 +141,7 @@ fn smallest_gap(size: u64, ranges: &mut [(u64, u64)]) -> u64 {
                 break;
             }
         }
-        free_from = free_from.max(top);
+        free_from = top;
     }
     best_at.unwrap_or(free_from)
 }
@@ -187,17 +185,22 @@ fn for_each_ancestor(first: usize, last: usize, mut each: impl FnMut(usize)) {
 }
 
 /// Adds a range to others.
-fn merge(ranges: &mut Ranges, (mut offset, mut top): (u64, u64)) {
-    let from = ranges.partition_point(|range| range.1 < offset);
-    let to = from + ranges[from..].partition_point(|range| range.0 <= top);
+fn merge(ranges: &mut Ranges, range: (u64, u64)) {
+    let (from, to) = touched(ranges, range);
     if from == to {
-        ranges.insert(from, (offset, top));
+        ranges.insert(from, range);
         return;
     }
-    offset = offset.min(ranges[from].0);
-    top = top.max(ranges[to - 1].1);
-    ranges[from] = (offset, top);
-    ranges.drain(from + 1..to);
+    ranges[from] = (range.0.min(ranges[from].0), range.1.max(ranges[to - 1].1));
+    if to > from + 1 {
+        ranges.drain(from + 1..to);
+    }
+}
+
+/// Which of some ranges a range overlaps or touches; mostly none or one.
+fn touched(ranges: &[(u64, u64)], (offset, top): (u64, u64)) -> (usize, usize) {
+    let from = ranges.partition_point(|range| range.1 < offset);
+    (from, from + ranges[from..].iter().take_while(|range| range.0 <= top).count())
 }
 
 #[cfg(test)]

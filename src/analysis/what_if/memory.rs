@@ -19,7 +19,7 @@ use super::state::ArgumentRows;
 use crate::analysis::class::Class;
 use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::is_rematerialised;
-use crate::analysis::packing::Families;
+use crate::analysis::packing::{Block, Families};
 use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
@@ -130,6 +130,8 @@ pub struct Memory {
     always_live: u64,
     /// The segments of the patterns of layers that were asked for last.
     pub(super) segments: Recent<String, Segments, 8>,
+    /// Bytes of the heap packed by size, by the blocks that were packed last.
+    pub(super) packed_by_size: Recent<Vec<Block>, u64, 4>,
     /// What is computed again, once somebody asked: see [`super::recompute`].
     pub(super) recomputed: OnceLock<Recomputed>,
     /// What the compiler may postpone, once somebody asked: see [`super::recompute`].
@@ -285,6 +287,7 @@ impl Memory {
             results,
             returned_arrays,
             segments: Recent::default(),
+            packed_by_size: Recent::default(),
             recomputed: OnceLock::new(),
             postponable: OnceLock::new(),
             followers: OnceLock::new(),

@@ -295,7 +295,8 @@ impl Memory {
         let mut text = parts.join("; ");
         if self.is_under_pressure() {
             let verb = if self.rematerialised > 0 { "was" } else { "may have been" };
-            text.push_str(&format!("; wider here, as the compiler {verb} short of memory"));
+            let why = format!("; wider here, as the compiler {verb} short of memory");
+            text.push_str(&why);
         }
         text
     }

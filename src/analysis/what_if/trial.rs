@@ -5,7 +5,7 @@ use super::memory::Memory;
 use super::prediction::{Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
-use crate::analysis::packing::{self, FALLBACK_SHARE, Moves, Packer, Placement};
+use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
 use crate::model::{Bytes, Program};
 
 /// Changes applied to the memory of a program; nothing is packed yet.
@@ -124,8 +124,15 @@ impl<'a> Trial<'a> {
         // The second packer is slow, and no packer brings the heap below what is live at once.
         let undecided = over(allocated_online, 1.0) && !over(least, 1.0);
         let is_asked = depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict);
-        let fallback = if is_asked && online > live { packing::fallback_below(&sizes.blocks, online) } else { None };
-        let heap = fallback.as_ref().map_or(online, |fallback| fallback.heap);
+        let is_packed_again = is_asked && online > live;
+        let fallback = (is_packed_again && depth == Depth::Packed)
+            .then(|| packing::fallback_below(&sizes.blocks, online))
+            .flatten();
+        let heap = match &fallback {
+            Some(fallback) => fallback.heap,
+            None if is_packed_again && depth != Depth::Packed => memory.fallback_below(&sizes.blocks, online),
+            None => online,
+        };
         let mut best = allocated(heap);
         let placement = match fallback {
             Some(fallback) if packer == Packer::Fallback && depth == Depth::Packed => fallback,
@@ -293,6 +300,16 @@ impl Memory {
     #[must_use]
     pub fn least(&self, program: &Program, edits: &[Edit]) -> Bytes {
         Trial::new(self, program, edits).least()
+    }
+
+    /// Bytes of the heap packed by size where that comes to less than `online`, those of packing in program order: some
+    /// changes leave the blocks as they are.
+    fn fallback_below(&self, blocks: &[Block], online: u64) -> u64 {
+        if blocks.len() > packing::MAX_BLOCKS {
+            return online;
+        }
+        let packed = || packing::fallback_below(blocks, online).map_or(online, |placement| placement.heap);
+        *self.packed_by_size.value(blocks, packed)
     }
 
     fn least_of(&self, sizes: &Sizes, live: u64) -> u64 {
