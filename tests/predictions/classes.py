@@ -33,31 +33,27 @@ def main():
             if row["category"] == "Parameter":
                 found.setdefault(row["op_name"], row.get("class"))
         # The paths in the file begin with the argument's name where ours have its number.
-        heads = list(dict.fromkeys(re.match(r"[^\[.]*", path)[0] for path in found if path))
         by_tail = {}
         for path, kind in found.items():
             if path:
-                by_tail.setdefault(path[len(re.match(r"[^\[.]*", path)[0]):], []).append((path, kind))
+                by_tail.setdefault(path[len(re.match(r"[^\[.]*", path)[0]):], []).append(kind)
         right = known = missing = 0
         wrong = {}
         order = {}
-        for number, path, kind, size, _ in truth["args"]:
-            head, tail = re.match(r"(\[\d+\])(.*)", path).groups()
-            places = by_tail.get(tail, [])
-            if not tail:  # a whole argument: batch[0] or tokens
-                places = []
+        for _, path, kind, size, _ in truth["args"]:
+            tail = re.match(r"\[\d+\](.*)", path)[1]
+            places = by_tail.get(tail, []) if tail else []  # a whole argument: batch[0] or tokens
             index = order.get(tail, 0)
             order[tail] = index + 1
             if len(places) <= index:
                 missing += size
                 continue
-            guess = NAMES.get(places[index][1], "other")
+            guess = NAMES.get(places[index], "other")
             known += size
             if guess == kind or (kind == "other" and guess in ("opt", "weight")):
                 right += size
             else:
                 wrong[f"{kind} taken for {guess}"] = wrong.get(f"{kind} taken for {guess}", 0) + size
-        heads_guess = {path: kind for path, kind in found.items()}
         whole = [(p, k) for p, k in found.items() if p and (re.fullmatch(r"\w+(\[\d+\])?", p))]
         print(f"## {name}: {100 * right / max(known, 1):.1f} % of {known / 2**20:.0f} MiB; not matched {missing / 2**20:.1f} MiB {wrong or ''}; inputs {whole[:8]}")
         print("   expected:", entry["cause"])

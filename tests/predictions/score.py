@@ -8,9 +8,7 @@ import argparse
 import collections
 import concurrent.futures
 import json
-import os
 import pathlib
-import re
 import subprocess
 import sys
 
@@ -40,11 +38,10 @@ def allocated(space):
 def judge(what, real):
     """right, wrong; predicted, low, high."""
     predicted = what["allocated_online_bytes"] if what["packer"] == "online" else what["allocated_bytes"]
-    better = min((predicted, what["allocated_bytes"]), key=lambda x: abs(x - real))
     low, high = what["allocated_range_bytes"]
     close = abs(predicted - real) <= 0.1 * real
     inside = low <= real <= high and high <= 1.6 * low
-    return close or inside, predicted, better, low, high
+    return close or inside, predicted, low, high
 
 
 def pairs_of_set():
@@ -85,20 +82,20 @@ def main():
                 totals[kind].append("declined")
                 rows.append((title, kind, edits, old, real, None, f"declined: {old.get('what_if_undecided')}"))
                 continue
-            right, predicted, better, low, high = judge(what, real)
+            right, predicted, low, high = judge(what, real)
             verdict = what["verdict"]
             if verdict == "fits" and new["verdict"] == "over":
                 false_fits.append(title)
                 verdict += " FALSE"
             totals[kind].append("right" if right else "wrong")
-            rows.append((title, kind, edits, old, real, (predicted, better, low, high, right), f"{verdict} (really {new['verdict']})"))
+            rows.append((title, kind, edits, old, real, (predicted, low, high, right), f"{verdict} (really {new['verdict']})"))
     lines = ["| pair | edit | before | predicted | range | real | error | | verdict |", "|---|---|---:|---:|---:|---:|---:|---|---|"]
     for title, kind, edits, old, real, guess, verdict in rows:
         start = f"| {title} | `{'; '.join(edits)}` | {allocated(old) / GIB:.2f} "
         if guess is None:
             lines.append(f"{start}| – | – | {real / GIB:.2f} | | declined | {verdict} |")
             continue
-        predicted, better, low, high, right = guess
+        predicted, low, high, right = guess
         lines.append(f"{start}| {predicted / GIB:.2f} | {low / GIB:.2f} to {high / GIB:.2f} | {real / GIB:.2f} "
                      f"| {100 * (predicted / real - 1):+.0f} % | {'right' if right else '**wrong**'} | {verdict} |")
     lines += ["", "| kind | right | wrong | declined |", "|---|---:|---:|---:|"]

@@ -6,16 +6,8 @@ import optax
 from flax import nnx
 from jax.sharding import NamedSharding, PartitionSpec as P
 
+from pieces import kind_of_nnx
 from recipe import Program, largest_dimension, mesh, placed
-
-
-def kind(path):
-    """What an argument of an NNX training step is, by its path."""
-    if not path.startswith("[0]"):
-        return "input"
-    if "rngs" in path or "count" in path:
-        return "other"
-    return "opt" if "opt_state" in path or "['step']" in path else "weight"
 
 
 def training(create, transform, loss, data, devices, donate, sharded=False):
@@ -36,7 +28,7 @@ def training(create, transform, loss, data, devices, donate, sharded=False):
 
     where = largest_dimension(devices, "data") if sharded else whole
     args = (placed(state, where), *[placed(x, split) for x in data])
-    return Program(train_step, args, kind, (0,) if donate else ())
+    return Program(train_step, args, kind_of_nnx, (0,) if donate else ())
 
 
 class MixerBlock(nnx.Module):

@@ -1,21 +1,17 @@
 """Flax NNX: a Perceiver, a recurrent PPO step, a diffusion transformer with adaLN whose layers are scanned."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
 from jax.sharding import NamedSharding, PartitionSpec as P
 
+from pieces import flash, kind_of_nnx
 from recipe import Program, largest_dimension, mesh, placed
 
 HALF = jnp.bfloat16
-
-
-def flash(q, k, v):
-    from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention
-
-    first = lambda a: a.swapaxes(1, 2)
-    return first(flash_attention(first(q), first(k), first(v), sm_scale=q.shape[-1] ** -0.5))
 
 
 def whole_scores(q, k, v):
@@ -70,7 +66,7 @@ def perceiver(topology, chips, batch, length, latents, width, channels, remat=Fa
     whole, split = NamedSharding(devices, P()), NamedSharding(devices, P("data"))
     spread = None
     if kernel:
-        spread = jax.shard_map(flash, mesh=devices, in_specs=(P("data"),) * 3, out_specs=P("data"), check_vma=False)
+        spread = jax.shard_map(partial(flash, causal=False), mesh=devices, in_specs=(P("data"),) * 3, out_specs=P("data"), check_vma=False)
     transform = optax.adamw(1e-4)
 
     def create():
@@ -86,15 +82,8 @@ def perceiver(topology, chips, batch, length, latents, width, channels, remat=Fa
         parts.optimizer.update(parts.model, gradients)
         return nnx.state(parts), value
 
-    def rule(path):
-        if not path.startswith("[0]"):
-            return "input"
-        if "rngs" in path or "count" in path:
-            return "other"
-        return "opt" if "opt_state" in path or "['step']" in path else "weight"
-
     args = (placed(state, whole), placed(jax.ShapeDtypeStruct((batch, length), jnp.int32), split), placed(jax.ShapeDtypeStruct((batch,), jnp.int32), split))
-    return Program(train_step, args, rule, (0,))
+    return Program(train_step, args, kind_of_nnx, (0,))
 
 
 class Policy(nnx.Module):
