@@ -122,15 +122,14 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
 
 /// Advice to run a step on parts of the batch; `None` where there are none.
 fn micro(case: &ProgramContext<'_>) -> Option<String> {
-    let batch = case.memory.data.first().map(DataArgument::batch)?;
+    case.memory.data.first().filter(|data| data.batch() > 1)?;
     let results = if case.normalises_over_the_batch() {
         "batch normalisation then sees one part at a time, which changes results a little"
     } else {
         "results stay the same where the loss is a mean over samples"
     };
     let how = Library::of(case).micro_batches(None);
-    (batch > 1)
-        .then(|| format!("micro-batches: run the step on parts of the batch and sum the gradients ({how}); {results}"))
+    Some(format!("micro-batches: run the step on parts of the batch and sum the gradients ({how}); {results}"))
 }
 
 /// Whether an operation name belongs to the forward pass of a differentiated function.

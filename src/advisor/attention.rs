@@ -3,7 +3,6 @@
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, Total, counted};
-use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::Edit;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::model::{Bytes, percent};
@@ -31,22 +30,17 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         percent(bytes, case.memory.peak.max(1)),
         Bytes(saved).short()
     );
+    let (pair, growth) = if case.memory.kept.are_crossed {
+        ("pair of positions of two sequences".to_owned(), "product of the two lengths")
+    } else {
+        (format!("pair of {sequence} positions"), "square of the sequence length")
+    };
     finding.why = format!(
-        "At the peak {} one score for each {}; the largest is {}. {}; block-wise attention never materialises them in full.",
+        "At the peak {} one score for each {pair}; the largest is {}. Scores grow with the {growth}; block-wise attention never materialises them in full.",
         counted(held.len(), "temporary holds", "temporaries hold"),
-        if case.memory.kept.are_crossed {
-            "pair of positions of two sequences".to_owned()
-        } else {
-            format!("pair of {sequence} positions")
-        },
-        case.describe_first(&held),
-        if case.memory.kept.are_crossed {
-            "Scores grow with the product of the two lengths"
-        } else {
-            "Scores grow with the square of the sequence length"
-        },
+        case.describe_first(&held)
     );
-    let has_backward = case.memory.kept.passes.contains(&Pass::Backward);
+    let has_backward = case.memory.has_backward();
     if has_backward {
         let kept = format!(
             " Of each row of scores, splash attention keeps one number for the backward pass, JAX's flash attention two rows of {BLOCK}, which are not counted here."

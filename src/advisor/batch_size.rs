@@ -3,7 +3,6 @@
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::ProgramContext;
-use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::analysis::what_if::{Depth, Edit, TryVerdict, batch};
 use crate::model::{Bytes, percent};
@@ -111,7 +110,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         "keep results the same where the loss is a mean over samples"
     };
-    if case.memory.kept.passes.contains(&Pass::Backward) {
+    if case.memory.has_backward() {
         finding.advice.push(format!(
             "micro-batches {results}: split the batch, sum the gradients, update once ({})",
             Library::of(case).micro_batches(None)

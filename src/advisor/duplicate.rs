@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
-use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::model::Bytes;
@@ -85,7 +84,7 @@ fn whole_weights(case: &ProgramContext<'_>) -> Vec<Vec<i64>> {
         .filter(|argument| !case.is_data(argument.0))
         .filter_map(|(row, _, number, _)| {
             let node = case.node(case.memory.base[row].buffer)?;
-            let sharding = case.program.parameter_shardings.get(usize::try_from(number).ok()?)?;
+            let sharding = case.program.sharding_of_parameter(number)?;
             let parts = |d: usize| sharding.tiles.get(d).copied().unwrap_or(1).max(1);
             let whole = node.dimensions.iter().enumerate().map(|(d, &size)| size.saturating_mul(parts(d)));
             Some(outline(&whole.collect::<Vec<i64>>()))
@@ -95,13 +94,13 @@ fn whole_weights(case: &ProgramContext<'_>) -> Vec<Vec<i64>> {
 
 fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     // Only training has gradients and casts of weights; temporaries shaped like a cache have other causes.
-    if !case.memory.kept.passes.contains(&Pass::Backward) {
+    if !case.memory.has_backward() {
         return;
     }
     let mut weights = case.memory.weights(case.program).clone();
     weights.extend(whole_weights(case));
     let classes = case.analysis.classes(case.program);
-    let entry = case.program.entry.and_then(|entry| case.program.computations.get(entry.index()));
+    let entry = case.program.entry_computation();
     let entry = entry.map_or(0..0, |entry| entry.start..entry.end);
     let rows: Vec<&AtPeak> = case
         .peak

@@ -31,14 +31,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     finding.advice.push("cast the weights to bfloat16 outside the differentiated function, so that their gradients are bfloat16 as well".to_owned());
     // Each is as large as the whole weight, though what updates it is divided.
-    let shapes = |accept: &dyn Fn(i64) -> bool| -> FastSet<Vec<i64>> {
-        let own = case.arguments().filter(|&(row, _, number, _)| !case.is_data(row) && accept(number));
-        own.filter_map(|(row, ..)| Some(outline(&case.node(case.memory.base[row].buffer)?.dimensions))).collect()
-    };
-    let (whole, divided) =
-        (shapes(&|number| replicated::is_whole(case, number)), shapes(&|number| !replicated::is_whole(case, number)));
-    let is_divided = |t: &AtPeak| case.node(t.buffer).is_some_and(|node| divided.contains(&outline(&node.dimensions)));
-    if !divided.is_empty() && !whole.is_empty() && !held.iter().any(|t| is_divided(t)) {
+    let outline_of = |buffer| case.node(buffer).map(|node| outline(&node.dimensions));
+    let known = case.arguments().filter(|argument| !case.is_data(argument.0));
+    let known = known.filter_map(|(row, _, number, _)| Some((number, outline_of(case.memory.base[row].buffer)?)));
+    let (whole, divided): (Vec<_>, Vec<_>) = known.partition(|argument| replicated::is_whole(case, argument.0));
+    let divided: FastSet<Vec<i64>> = divided.into_iter().map(|argument| argument.1).collect();
+    let is_divided = |t: &&AtPeak| outline_of(t.buffer).is_some_and(|outline| divided.contains(&outline));
+    if !divided.is_empty() && !whole.is_empty() && !held.iter().any(is_divided) {
         finding.advice.push("shard gradients like the optimizer state (`with_sharding_constraint` on them): they are then reduce-scattered instead of all-reduced".to_owned());
     }
     finding.changes_results = ChangesResults::Maybe;

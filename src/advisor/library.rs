@@ -38,7 +38,7 @@ impl Library {
     #[must_use]
     pub fn of(case: &ProgramContext<'_>) -> Self {
         let program = case.program;
-        let entry = program.entry.and_then(|entry| program.computations.get(entry.index()));
+        let entry = program.entry_computation();
         let rows = entry.map_or(0..0, |entry| entry.start..entry.end);
         let step = (rows.len() / MOST_LOOKED_AT).max(1);
         let mut packages = BTreeSet::new();

@@ -60,16 +60,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 /// one can divide logits along the vocabulary, too.
 fn has_axis_of_vocabulary(case: &ProgramContext<'_>, vocabulary: i64) -> bool {
     let devices = i64::from(case.program.devices());
-    let tiles = |number: i64| {
-        let sharding = usize::try_from(number).ok().and_then(|number| case.program.parameter_shardings.get(number))?;
-        Some(&sharding.tiles)
-    };
     // Numbers of parts along the dimensions of an argument, with the sizes of the parts.
     let divided = |row: usize, number: i64| -> Vec<(i64, i64)> {
         let node = case.node(case.memory.base[row].buffer);
-        let pairs =
-            node.zip(tiles(number)).map(|(node, tiles)| node.dimensions.iter().copied().zip(tiles.iter().copied()));
-        pairs.into_iter().flatten().filter(|pair| pair.1 > 1).collect()
+        let Some((node, sharding)) = node.zip(case.program.sharding_of_parameter(number)) else { return Vec::new() };
+        let pairs = node.dimensions.iter().copied().zip(sharding.tiles.iter().copied());
+        pairs.filter(|pair| pair.1 > 1).collect()
     };
     let parts_of = |is_data: bool, is_meant: &dyn Fn(&(i64, i64)) -> bool| {
         let own = case.arguments().filter(|argument| case.is_data(argument.0) == is_data);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{ProgramContext, counted};
 use crate::analysis::what_if::Edit;
-use crate::model::{BufferId, Bytes, percent};
+use crate::model::{BufferId, Bytes, FastSet, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "padding";
@@ -64,7 +64,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut worst: Vec<(Rounded, Waste)> = causes.into_iter().collect();
     worst.sort_by_key(|row| std::cmp::Reverse(row.1.bytes));
     // Of the buffers with the worst cause, the one that wastes most.
-    let is_of_worst = |row: &&(u64, BufferId)| worst.first().is_none_or(|worst| worst.1.buffers.contains(&row.1));
+    let of_worst: Option<FastSet<BufferId>> = worst.first().map(|worst| worst.1.buffers.iter().copied().collect());
+    let is_of_worst = |row: &&(u64, BufferId)| of_worst.as_ref().is_none_or(|buffers| buffers.contains(&row.1));
     let largest = padded.iter().find(is_of_worst).map(|row| case.describe(row.1)).unwrap_or_default();
     finding.why = match worst.first() {
         Some((rounded, waste)) => format!(

@@ -4,7 +4,6 @@ use super::finding::{ChangesResults, Finding, Severity};
 use super::program_context::{ProgramContext, Total};
 use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
-use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::{Arguments, Edit};
 use crate::model::{Bytes, ElementType, capitalised, percent};
 
@@ -70,7 +69,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
     let weights = case.memory.base.iter().filter(|base| classes.of(base.buffer) == Class::Weight);
     let weights: u64 = weights.map(|base| base.size).total();
-    let has_backward = case.memory.kept.passes.contains(&Pass::Backward);
+    let has_backward = case.memory.has_backward();
     if (!has_backward && !case.is_worth(weights)) || !may_have_weights(case.program) {
         return;
     }

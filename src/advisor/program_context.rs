@@ -8,6 +8,7 @@ use super::effect::Effect;
 use super::finding::{Finding, Severity};
 use super::tried::Tried;
 use crate::analysis::flow::steps::Steps;
+use crate::analysis::once::once;
 use crate::analysis::packing::{FALLBACK_SHARE, Family};
 use crate::analysis::what_if::saved_for_backward::{Stack, is_among};
 use crate::analysis::what_if::{Depth, Edit, Memory, Prediction, Role, TryVerdict};
@@ -40,6 +41,8 @@ pub struct ProgramContext<'a> {
     pub peak: Vec<AtPeak>,
     /// The largest batch that fits, computed on first use.
     pub(super) largest_batch: OnceLock<Option<i64>>,
+    /// Whether a batch normalisation is in the program, computed on first use.
+    normalises: OnceLock<bool>,
     /// Changes that were worked out.
     tried: Tried,
 }
@@ -88,8 +91,8 @@ impl<'a> ProgramContext<'a> {
             .filter_map(|(row, family)| Some(AtPeak { family: row, buffer: live(row, family)?, size: family.size }))
             .collect();
         peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
-        let (largest_batch, tried) = (OnceLock::new(), Tried::default());
-        Self { row, program, analysis, space, device, memory, before, peak, largest_batch, tried }
+        let (largest_batch, normalises, tried) = (OnceLock::new(), OnceLock::new(), Tried::default());
+        Self { row, program, analysis, space, device, memory, before, peak, largest_batch, normalises, tried }
     }
 
     /// Allocated bytes.
@@ -295,7 +298,7 @@ impl<'a> ProgramContext<'a> {
             let name = self.name(family).to_ascii_lowercase();
             ["batchnorm", "batch_norm", "_bn/"].iter().any(|word| name.contains(word))
         };
-        (0..self.memory.families.list.len()).any(is_one)
+        *once(&self.normalises, || (0..self.memory.families.list.len()).any(is_one))
     }
 
     /// Describes the first (largest) temporary; empty if there is none.

@@ -19,7 +19,7 @@ const MUCH: f64 = 0.40;
 /// Whether an argument is replicated, according to its sharding in the file.
 #[must_use]
 pub fn is_whole(case: &ProgramContext<'_>, number: i64) -> bool {
-    let sharding = usize::try_from(number).ok().and_then(|n| case.program.parameter_shardings.get(n));
+    let sharding = case.program.sharding_of_parameter(number);
     sharding.is_none_or(|s| s.parts() <= 1)
 }
 

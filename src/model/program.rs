@@ -436,6 +436,18 @@ impl Program {
         format!("{name}{{{}}}", index.join(","))
     }
 
+    /// The computation that runs first; `None` if the file does not name it.
+    #[must_use]
+    pub fn entry_computation(&self) -> Option<&Computation> {
+        self.computations.get(self.entry?.index())
+    }
+
+    /// How a parameter is sharded, by its number; `None` if the file does not say.
+    #[must_use]
+    pub fn sharding_of_parameter(&self, number: i64) -> Option<&Sharding> {
+        self.parameter_shardings.get(usize::try_from(number).ok()?)
+    }
+
     /// Buffers assigned to an allocation.
     #[must_use]
     pub fn assigned_to(&self, allocation: &Allocation) -> &[Assigned] {

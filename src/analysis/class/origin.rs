@@ -20,7 +20,7 @@ pub fn of(program: &Program, buffer: BufferId) -> Option<Origin> {
     let mut at = program.buffers.instruction_of(buffer)?;
     let mut index = program.buffer_index(buffer);
     let elements = program.buffer_node(buffer).filter(|node| !node.is_tuple()).map(ShapeNode::element_count)?;
-    let entry = program.entry.and_then(|entry| program.computations.get(entry.index()))?;
+    let entry = program.entry_computation()?;
     let mut is_gathered = false;
     for _ in 0..MAX_STEPS {
         let row = at.index();

@@ -108,7 +108,7 @@ impl Flow {
     }
 
     fn follow(program: &Program) -> Option<Self> {
-        let entry = program.computations.get(program.entry?.index())?;
+        let entry = program.entry_computation()?;
         let root = root(program, program.entry?)?;
         let is_tuple = opcode(program, root) == Opcode::TUPLE;
         let results: Vec<InstructionId> = if is_tuple {
@@ -173,7 +173,7 @@ impl Flow {
 
     /// Pairs arguments with results: first those whose memory is reused, then those of equal shape and type, in order.
     fn find_own_results(&mut self, program: &Program, results: &[InstructionId]) {
-        let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else { return };
+        let Some(entry) = program.entry_computation() else { return };
         let mut is_taken = vec![false; results.len()];
         let mut pairs: Vec<(i64, usize)> = Vec::new();
         let mut paired: FastSet<i64> = FastSet::default();

@@ -167,7 +167,7 @@ fn extend_by_positions(context: &Context<'_>, ranges: &mut Ranges) {
 fn pin_arguments(context: &Context<'_>, ranges: &mut Ranges) -> Vec<bool> {
     let mut pinned = vec![false; context.values.value.len()];
     let program = context.program;
-    let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else { return pinned };
+    let Some(entry) = program.entry_computation() else { return pinned };
     let mut donated: Vec<(u32, u32)> = Vec::new();
     for alias in &program.aliases {
         let Ok(parameter) = u32::try_from(alias.parameter) else { continue };
@@ -282,7 +282,7 @@ fn hand_over(context: &Context<'_>, ranges: &mut Ranges, buffer_order: &dyn Fn(u
 /// Calls `join` with every two values that must share memory.
 fn join_classes(context: &Context<'_>, join: &mut dyn FnMut(u32, u32)) {
     let program = context.program;
-    if let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) {
+    if let Some(entry) = program.entry_computation() {
         let root = InstructionId(entry.root);
         for alias in &program.aliases {
             let Ok(parameter) = u32::try_from(alias.parameter) else { continue };

@@ -97,7 +97,7 @@ impl LiveRanges {
     /// The buffers of the program's result: (shape index in the result, buffer).
     #[must_use]
     pub fn results(&self, program: &Program) -> Vec<(Vec<i64>, BufferId)> {
-        let root = program.entry.and_then(|entry| program.computations.get(entry.index())).map_or(NO_ROW, |c| c.root);
+        let root = program.entry_computation().map_or(NO_ROW, |c| c.root);
         let Some(shape) = program.shape_of(InstructionId(root)) else { return Vec::new() };
         // Position in the result, by value; those of values that are returned more than once besides.
         let mut wanted = vec![NO_ROW; self.values.value.len()];

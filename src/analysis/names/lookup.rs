@@ -32,7 +32,7 @@ pub fn op_name(program: &Program, mut instruction: InstructionId) -> String {
 /// Paths of the entry's arguments in the program that was compiled, by their numbers: `params['w']`.
 #[must_use]
 pub fn argument_paths(program: &Program) -> FastMap<i64, String> {
-    let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else {
+    let Some(entry) = program.entry_computation() else {
         return FastMap::default();
     };
     let parameters: Vec<u32> = (entry.start..entry.end)

@@ -57,7 +57,7 @@ pub fn data_arguments(
             || results.contains(&(node.element_type, node.dimensions.as_slice()))
     };
     let tiles_of = |number: i64| {
-        let sharding = usize::try_from(number).ok().and_then(|n| program.parameter_shardings.get(n));
+        let sharding = program.sharding_of_parameter(number);
         sharding.filter(|sharding| sharding.parts() > 1).map_or(&[][..], |sharding| sharding.tiles.as_slice())
     };
     let is_kept = |base: &Base| matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer);
@@ -290,7 +290,7 @@ fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> Fa
         if data.contains(&row) {
             continue;
         }
-        let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
+        let sharding = program.sharding_of_parameter(*number);
         for (d, &size) in node.dimensions.iter().enumerate() {
             let parts = sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.get(d)).copied().unwrap_or(1);
             if parts > 1 {
@@ -309,7 +309,7 @@ fn divided_among(program: &Program, bases: &[Base], data: &[DataArgument]) -> Ve
     let mut found = BTreeSet::new();
     for (base, row) in bases.iter().zip(0u32..) {
         let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
-        let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
+        let sharding = program.sharding_of_parameter(*number);
         let Some(sharding) = sharding.filter(|sharding| sharding.parts() > 1 && !data.contains(&row)) else { continue };
         let large: Vec<i64> = node.dimensions.iter().copied().filter(|&d| d >= LEAST_DIVIDED).collect();
         for (&size, &parts) in node.dimensions.iter().zip(&sharding.tiles) {

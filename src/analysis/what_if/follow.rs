@@ -13,7 +13,6 @@ use super::state::State;
 use crate::analysis::class::origin;
 use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::{Value, beginning_of_part};
-use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::model::{BufferId, ElementType, InstructionId, Program};
 
@@ -103,10 +102,7 @@ impl<'a> State<'a> {
     /// has it twice. In training, arrays like the weights are their gradients.
     pub(super) fn collects(&self, row: usize) -> bool {
         let is_donated = matches!(self.base(row).role, Role::Argument { is_donated: true, .. });
-        let has_backward = *crate::analysis::once::once(&self.memory.has_backward, || {
-            self.memory.kept.passes.contains(&Pass::Backward)
-        });
-        !has_backward && (is_donated || self.followers().next[row].is_some())
+        !self.memory.has_backward() && (is_donated || self.followers().next[row].is_some())
     }
 
     /// Whether a loop collects what an item holds, a part in each step.

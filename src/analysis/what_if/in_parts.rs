@@ -67,9 +67,9 @@ impl State<'_> {
                     .entry((layer, memory.family_bytes[at]))
                     .or_insert(RowSums { family: row, life: (first, last) });
                 if last > own.life.1 {
-                    *own = RowSums { family: row, life: (own.life.0, last) };
+                    own.family = row;
                 }
-                own.life.0 = own.life.0.min(first);
+                own.life = (own.life.0.min(first), own.life.1.max(last));
                 self.in_blocks[at] = true;
             }
             if is_stack || (is_forward && memory.is_kept(at)) {
@@ -93,19 +93,19 @@ impl State<'_> {
         }
         let in_scans: FastMap<u32, (i64, u32)> =
             self.again_in_scans.iter().map(|&(row, layers, start)| (row, (layers, start))).collect();
-        let again: FastMap<u32, (u32, u32)> = self.again.iter().map(|&(row, start, end)| (row, (start, end))).collect();
+        // When what a checkpointed layer computes again is no longer needed.
+        let ends: FastMap<u32, u32> = self.again.iter().map(|&(row, _, end)| (row, end)).collect();
         let block = |sums: &RowSums| {
             let RowSums { family, life: (first, last) } = *sums;
             let known = self.shape(self.first_item_of(family))?;
             let bits = u64::from(known.node.element_type.storage_bits().max(1));
             let size = known.padded?.0.saturating_mul(2 * 32 / bits);
-            let from = self.checkpointed.get(family as usize).copied().flatten();
-            let block = match (in_scans.get(&family), again.get(&family)) {
-                (Some(&(layers, start)), _) => {
-                    Block { size: size / layers.max(1).unsigned_abs(), start: start.min(last), end: last }
-                }
-                (None, Some(&(start, end))) => Block { size, start, end },
-                (None, None) => Block { size, start: from.map_or(first, |from| from.min(last)), end: last },
+            let block = if let Some(&(layers, start)) = in_scans.get(&family) {
+                Block { size: size / layers.max(1).unsigned_abs(), start: start.min(last), end: last }
+            } else {
+                let end = ends.get(&family).copied().unwrap_or(last);
+                let from = self.checkpointed.get(family as usize).copied().flatten();
+                Block { size, start: from.map_or(first, |from| from.min(end)), end }
             };
             Some((block, family))
         };

@@ -19,6 +19,8 @@ use super::state::ArgumentRows;
 use crate::analysis::class::Class;
 use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::is_rematerialised;
+use crate::analysis::names::pass::Pass;
+use crate::analysis::once::once;
 use crate::analysis::packing::{Block, Families};
 use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
@@ -143,7 +145,7 @@ pub struct Memory {
     /// How the global batch is recognised, once somebody asked.
     pub(super) global_batch: OnceLock<Option<batch::GlobalBatch>>,
     /// Whether anything is of a backward pass, once somebody asked.
-    pub(super) has_backward: OnceLock<bool>,
+    has_backward: OnceLock<bool>,
     /// Batch below which convolutions are folded, once somebody asked.
     pub(super) folded: OnceLock<Option<i64>>,
     /// Part of the batch that the step runs on, once somebody asked.
@@ -402,6 +404,12 @@ impl Memory {
         self.capacity.is_some_and(|capacity| self.allocated > capacity)
     }
 
+    /// Whether anything is of a backward pass: whether the program trains.
+    #[must_use]
+    pub fn has_backward(&self) -> bool {
+        *once(&self.has_backward, || self.kept.passes.contains(&Pass::Backward))
+    }
+
     /// Whether the compiler was already short of memory, and so packed by size and rematerialised.
     #[must_use]
     pub fn is_under_pressure(&self) -> bool {
@@ -440,7 +448,7 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
             results.entry(allocation.0).or_insert((place, buffer));
         }
     }
-    let entry = program.entry.and_then(|entry| program.computations.get(entry.index()));
+    let entry = program.entry_computation();
     let entry_root = entry.map(|entry| entry.root).filter(|&root| root != NO_ROW).map(InstructionId);
     let base = |(row, allocation): (usize, &Allocation)| {
         if allocation.color != color || allocation.is_thread_local || !allocation.is_indefinite() {
@@ -559,9 +567,7 @@ fn is_alike(program: &Program, a: BufferId, b: BufferId) -> bool {
 /// Last point at which each argument is read, through views and prefetches.
 fn last_reads(program: &Program, analysis: &ProgramAnalysis, base: &[Base]) -> Vec<u32> {
     let mut last = vec![0; base.len()];
-    let (Some(live), Some(entry)) =
-        (&analysis.live, program.entry.and_then(|entry| program.computations.get(entry.index())))
-    else {
+    let (Some(live), Some(entry)) = (&analysis.live, program.entry_computation()) else {
         return last;
     };
     // The argument that each instruction of the entry computation passes on, or NO_ROW.

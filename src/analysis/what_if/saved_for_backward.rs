@@ -291,7 +291,7 @@ impl Weights {
                 continue;
             }
             let Some(node) = program.buffer_node(base.buffer) else { continue };
-            let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
+            let sharding = program.sharding_of_parameter(*number);
             let parts =
                 |d: usize| sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.get(d)).copied().unwrap_or(1).max(1);
             let whole: Vec<i64> =

@@ -125,17 +125,18 @@ impl<'a> Trial<'a> {
         let undecided = over(allocated_online, 1.0) && !over(least, 1.0);
         let is_asked = depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict);
         let is_packed_again = is_asked && online > live;
-        let fallback = (is_packed_again && depth == Depth::Packed)
-            .then(|| packing::fallback_below(&sizes.blocks, online))
-            .flatten();
-        let heap = match &fallback {
-            Some(fallback) => fallback.heap,
-            None if is_packed_again && depth != Depth::Packed => memory.fallback_below(&sizes.blocks, online),
-            None => online,
+        // Where the blocks lie is asked for at one depth only; at the others their heap is known from like blocks.
+        let (heap, fallback) = if !is_packed_again {
+            (online, None)
+        } else if depth == Depth::Packed {
+            let fallback = packing::fallback_below(&sizes.blocks, online);
+            (fallback.as_ref().map_or(online, |fallback| fallback.heap), fallback)
+        } else {
+            (memory.fallback_below(&sizes.blocks, online), None)
         };
         let mut best = allocated(heap);
         let placement = match fallback {
-            Some(fallback) if packer == Packer::Fallback && depth == Depth::Packed => fallback,
+            Some(fallback) if packer == Packer::Fallback => fallback,
             _ => placement,
         };
         // Packed by size, a heap takes hardly more than its live bytes.
@@ -305,6 +306,7 @@ impl Memory {
     /// Bytes of the heap packed by size where that comes to less than `online`, those of packing in program order: some
     /// changes leave the blocks as they are.
     fn fallback_below(&self, blocks: &[Block], online: u64) -> u64 {
+        // So many are not packed, and not kept as a key.
         if blocks.len() > packing::MAX_BLOCKS {
             return online;
         }

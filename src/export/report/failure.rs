@@ -45,7 +45,12 @@ pub fn report(failure: &Failure, profile: &Profile, top: usize) -> FailureReport
     let explanation = explain(failure);
     let remedies = remedies(failure, profile);
     let top = if top == 0 { usize::MAX } else { top };
-    FailureReport { keys: keys(failure, &explanation, &remedies, top), lines: lines(failure, profile, &remedies, top) }
+    let mut lines = lines(failure, &explanation, &remedies, top);
+    if !profile.programs.is_empty() {
+        // A program that was read has findings of its own, which are worked out.
+        lines.advice.clear();
+    }
+    FailureReport { keys: keys(failure, &explanation, &remedies, top), lines }
 }
 
 fn put_size(map: &mut Map<String, Value>, key: &str, size: Option<&PrintedSize>) {
@@ -249,8 +254,7 @@ fn peak_buffer(buffer: &crate::model::PeakBuffer) -> Value {
     Value::Object(map)
 }
 
-fn lines(failure: &Failure, profile: &Profile, remedies: &Remedies, top: usize) -> Lines {
-    let explanation = &explain(failure);
+fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top: usize) -> Lines {
     let code = failure.error_code.as_deref().map(|code| format!(", {code}")).unwrap_or_default();
     let process = failure.process.as_deref().map(|p| format!(", {p}")).unwrap_or_default();
     let again = match (failure.repeats, failure.last_place) {
@@ -310,11 +314,9 @@ fn lines(failure: &Failure, profile: &Profile, remedies: &Remedies, top: usize) 
                 )
             })
             .collect(),
-        // A program that was read has findings of its own, which are worked out.
         advice: remedies
             .change
             .iter()
-            .filter(|_| profile.programs.is_empty())
             .map(|advice| {
                 let results = advice.changes_results.words();
                 let gain = if advice.gain.is_empty() { String::new() } else { format!("; gain: {}", advice.gain) };
