@@ -2,6 +2,9 @@
 //! the groups add up to the reserved curve at every point.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use smallvec::{SmallVec, smallvec};
 
 use super::map::{MapBox, MemoryMap};
 use super::program::{ProgramAnalysis, SpaceAnalysis, unpadded};
@@ -72,10 +75,8 @@ impl GroupedCurves {
         let heap: Vec<u32> = (0..map.boxes.len() as u32)
             .filter(|&row| map.regions.get(map.boxes[row as usize].region as usize).is_some_and(|r| !r.always_live))
             .collect();
-        let mut starts = heap.clone();
-        starts.sort_by_key(|&row| (map.boxes[row as usize].start, row));
-        let mut ends = heap;
-        ends.sort_by_key(|&row| (map.boxes[row as usize].end, row));
+        let starts = in_order(&heap, map.points, |row| map.boxes[row as usize].start);
+        let ends = in_order(&heap, map.points, |row| map.boxes[row as usize].end);
         let (mut next_start, mut next_end) = (0, 0);
         for point in 0..map.points {
             let mut changed = point == 0;
@@ -106,6 +107,24 @@ impl GroupedCurves {
     }
 }
 
+/// Rows by the points at which they come, all below `points` or at the last; of one point in the order given.
+fn in_order(rows: &[u32], points: u32, point_of: impl Fn(u32) -> u32) -> Vec<u32> {
+    let slot = |row: u32| point_of(row).min(points) as usize;
+    // How many come before each point.
+    let mut next = vec![0u32; points as usize + 2];
+    rows.iter().for_each(|&row| next[slot(row) + 1] += 1);
+    for point in 1..next.len() {
+        next[point] += next[point - 1];
+    }
+    let mut sorted = vec![0; rows.len()];
+    for &row in rows {
+        let place = &mut next[slot(row)];
+        sorted[*place as usize] = row;
+        *place += 1;
+    }
+    sorted
+}
+
 struct Owner {
     group: usize,
     size: u64,
@@ -119,9 +138,12 @@ impl Owner {
     }
 }
 
+/// Rows of the buffers at one place, in order of arrival.
+type Rows = SmallVec<[u32; 2]>;
+
 struct Sweep {
     /// Start to (end, rows of the buffers there in order of arrival).
-    segments: BTreeMap<u64, (u64, Vec<u32>)>,
+    segments: BTreeMap<u64, (u64, Rows)>,
     bytes: Vec<u64>,
     wasted: u64,
     owners: Vec<Owner>,
@@ -159,13 +181,29 @@ impl Sweep {
 
     fn add(&mut self, row: u32, item: &MapBox) {
         let (start, end) = (item.address, item.address.saturating_add(item.size));
+        // Mostly nothing is there, or just what the buffer takes the place of.
+        match self.segments.range_mut(..end).next_back().filter(|below| below.1.0 > start) {
+            None if start < end => {
+                self.segments.insert(start, (end, smallvec![row]));
+                return self.gain(row, end - start);
+            }
+            Some((&below, (top, rows))) if (below, *top) == (start, end) => {
+                let before = rows.last().copied();
+                rows.push(row);
+                if let Some(before) = before {
+                    self.lose(before, end - start);
+                }
+                return self.gain(row, end - start);
+            }
+            _ => {}
+        }
         self.split(start);
         self.split(end);
         let inside: Vec<(u64, u64)> = self.segments.range(start..end).map(|(&s, (e, _))| (s, *e)).collect();
         let mut at = start;
         for (segment_start, segment_end) in inside {
             if at < segment_start {
-                self.segments.insert(at, (segment_start, vec![row]));
+                self.segments.insert(at, (segment_start, smallvec![row]));
                 self.gain(row, segment_start - at);
             }
             let mut before = None;
@@ -180,19 +218,27 @@ impl Sweep {
             at = segment_end;
         }
         if at < end {
-            self.segments.insert(at, (end, vec![row]));
+            self.segments.insert(at, (end, smallvec![row]));
             self.gain(row, end - at);
         }
     }
 
     fn remove(&mut self, row: u32, item: &MapBox) {
         let (start, end) = (item.address, item.address.saturating_add(item.size));
+        // Mostly it has been alone there.
+        if let Entry::Occupied(entry) = self.segments.entry(start)
+            && entry.get().0 == end
+            && entry.get().1[..] == [row]
+        {
+            entry.remove();
+            return self.lose(row, end - start);
+        }
         let inside: Vec<(u64, u64)> = self.segments.range(start..end).map(|(&s, (e, _))| (s, *e)).collect();
         for (segment_start, segment_end) in inside {
             let bytes = segment_end - segment_start;
             let Some((_, rows)) = self.segments.get_mut(&segment_start) else { continue };
             let was_top = rows.last() == Some(&row);
-            rows.retain(|&other| other != row);
+            rows.retain(|other| *other != row);
             let top = rows.last().copied();
             if top.is_none() {
                 self.segments.remove(&segment_start);

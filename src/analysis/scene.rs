@@ -9,7 +9,7 @@ use super::live_at::{LiveBuffer, live_at, with_span};
 use super::map::MemoryMap;
 use super::once::once;
 use super::packing::{Reproduction, reproduce};
-use super::program::{ProgramAnalysis, SpaceAnalysis};
+use super::program::{ProgramAnalysis, SpaceAnalysis, unpadded};
 use super::shape_groups::{ShapeGroup, rank, shape_groups};
 use super::stacked_curves::{Grouping, StackedCurves};
 use super::table::BufferTable;
@@ -24,6 +24,7 @@ pub struct SceneParts {
     contributors: OnceLock<Arc<[Contributor]>>,
     table: OnceLock<Arc<BufferTable>>,
     shapes: OnceLock<Arc<[ShapeGroup]>>,
+    padded_shapes: OnceLock<Arc<[ShapeGroup]>>,
     memory: OnceLock<Arc<Memory>>,
     /// What-if prediction of the unchanged program, by capacity.
     unchanged: Mutex<Vec<(Option<u64>, Arc<Prediction>)>>,
@@ -133,7 +134,10 @@ impl<'a> Scene<'a> {
     /// without its padding; what saves most comes first. Computed anew at each call.
     #[must_use]
     pub fn shapes(self, rows: &[(BufferId, Bytes)]) -> Vec<ShapeGroup> {
-        self.ranked(shape_groups(self.program, self.analysis, rows))
+        let mut groups = shape_groups(self.program, self.analysis, rows);
+        let all = once(&self.parts.shapes, || shape_groups(self.program, self.analysis, &self.every_buffer()).into());
+        self.rank(&mut groups, all);
+        groups
     }
 
     /// Every buffer of the space with its size.
@@ -146,15 +150,25 @@ impl<'a> Scene<'a> {
     /// does.
     #[must_use]
     pub fn wasting_shapes(self) -> Vec<ShapeGroup> {
-        let mut groups = shape_groups(self.program, self.analysis, &self.space.at_peak.rows);
+        // What all buffers of a shape have, one has.
+        let padded = |rows: &[(BufferId, Bytes)]| -> Vec<ShapeGroup> {
+            let size = |buffer| self.program.buffers.size_of(buffer);
+            let is_padded =
+                |row: &&(BufferId, Bytes)| unpadded(self.program, &self.analysis.traces, row.0) < size(row.0);
+            let rows: Vec<_> = rows.iter().filter(is_padded).copied().collect();
+            shape_groups(self.program, self.analysis, &rows)
+        };
+        let mut groups = padded(&self.space.at_peak.rows);
         groups.retain(|group| group.waste > Bytes::ZERO);
-        if groups.is_empty() { groups } else { self.ranked(groups) }
+        if !groups.is_empty() {
+            let all = once(&self.parts.padded_shapes, || padded(&self.every_buffer()).into());
+            self.rank(&mut groups, all);
+        }
+        groups
     }
 
-    fn ranked(self, mut groups: Vec<ShapeGroup>) -> Vec<ShapeGroup> {
-        let all = once(&self.parts.shapes, || shape_groups(self.program, self.analysis, &self.every_buffer()).into());
-        rank(&mut groups, all, self.map(), &self.curves(Grouping::Class).curves.total);
-        groups
+    fn rank(self, groups: &mut [ShapeGroup], all: &[ShapeGroup]) {
+        rank(groups, all, self.map(), &self.curves(Grouping::Class).curves.total);
     }
 
     /// Alternative forms of a shape, with the peak for each.

@@ -99,21 +99,14 @@ pub fn peak_with(map: &MemoryMap, total: &Steps, boxes: &[MapBox], less: Bytes) 
         events.extend([(start, -i128::from(less.0)), (end, i128::from(less.0))]);
     }
     events.sort_unstable_by_key(|event| event.0);
-    let mut events = events.into_iter().peekable();
-    let mut rows = total.changes().peekable();
-    let (mut peak, mut saved, mut value) = (0i128, 0i128, 0u64);
-    loop {
-        // The next point at which something changes.
-        let next = [rows.peek().map(|row| row.0), events.peek().map(|event| event.0)].into_iter().flatten().min();
-        let Some(point) = next.filter(|&point| point < map.points) else { break };
-        while let Some(row) = rows.next_if(|row| row.0 == point) {
-            value = row.1;
-        }
-        while let Some(event) = events.next_if(|event| event.0 == point) {
-            saved += event.1;
-        }
-        peak = peak.max(i128::from(value) + saved);
+    let (mut peak, mut saved, mut from) = (0i128, 0i128, 0);
+    for at_once in events.chunk_by(|a, b| a.0 == b.0) {
+        let point = at_once[0].0.min(map.points);
+        peak = peak.max(i128::from(total.highest(from, point)) + saved);
+        saved += at_once.iter().map(|event| event.1).sum::<i128>();
+        from = point;
     }
+    peak = peak.max(i128::from(total.highest(from, map.points)) + saved);
     Bytes(u64::try_from(peak).unwrap_or(0))
 }
 

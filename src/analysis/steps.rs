@@ -59,6 +59,15 @@ impl Steps {
         first..self.points.partition_point(|&p| p < to)
     }
 
+    /// The highest value at points `from..to`; 0 if there are none.
+    #[must_use]
+    pub fn highest(&self, from: u32, to: u32) -> u64 {
+        if from >= to {
+            return 0;
+        }
+        self.values[self.rows_between(from, to)].iter().copied().max().unwrap_or(0)
+    }
+
     /// The change in a row.
     #[must_use]
     pub fn row(&self, row: usize) -> (u32, u64) {
@@ -80,5 +89,6 @@ mod tests {
         assert_eq!((0..8).map(|p| steps.at(p)).collect::<Vec<_>>(), vec![5, 5, 7, 7, 7, 2, 0, 0]);
         assert_eq!(steps.rows_between(3, 5), 1..2);
         assert_eq!(steps.rows_between(0, 6), 0..3);
+        assert_eq!([(0, 6), (0, 2), (5, 6), (2, 2)].map(|(from, to)| steps.highest(from, to)), [7, 5, 2, 0]);
     }
 }

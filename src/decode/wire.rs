@@ -129,10 +129,29 @@ impl<'a> Reader<'a> {
             self.pos += 1;
             return Ok(u64::from(first));
         }
+        if let Some(&second) = self.data.get(self.pos + 1)
+            && second < 0x80
+        {
+            self.pos += 2;
+            return Ok(u64::from(first & 0x7f) | u64::from(second) << 7);
+        }
         self.long_varint()
     }
 
+    /// A varint of more than two bytes.
     fn long_varint(&mut self) -> Result<u64> {
+        // All of its bytes at once, where it ends within eight.
+        if let Some(word) = self.data[self.pos..].first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes)) {
+            let ends = !word & 0x8080_8080_8080_8080;
+            if ends != 0 {
+                // Those up to the lowest byte without a mark of more to come.
+                let own = word & (ends ^ (ends - 1)) & 0x7f7f_7f7f_7f7f_7f7f;
+                let pairs = (own & 0x007f_007f_007f_007f) | (own & 0x7f00_7f00_7f00_7f00) >> 1;
+                let fours = (pairs & 0x0000_3fff_0000_3fff) | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+                self.pos += (ends.trailing_zeros() / 8 + 1) as usize;
+                return Ok((fours & 0x0fff_ffff) | (fours & 0x0fff_ffff_0000_0000) >> 4);
+            }
+        }
         let mut value = 0u64;
         for i in 0..10 {
             let Some(&byte) = self.data.get(self.pos + i) else { return Err(self.error(PAST_END)) };

@@ -1,6 +1,7 @@
 //! A compiled program (an HLO module): computations, instructions and their schedule as columns. Names and metadata of
 //! single rows are read from the file's bytes on demand.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::buffer::{Allocation, Assigned, Buffers, HeapTrace};
@@ -328,6 +329,10 @@ pub trait ProgramText: Send + Sync + std::fmt::Debug {
     /// Name of an instruction.
     fn instruction_name(&self, _: InstructionId) -> String {
         String::new()
+    }
+    /// The same as it is in the file; cheaper where it need not be text.
+    fn instruction_name_bytes(&self, instruction: InstructionId) -> Cow<'_, [u8]> {
+        Cow::Owned(self.instruction_name(instruction).into_bytes())
     }
     /// Name of a computation.
     fn computation_name(&self, _: ComputationId) -> String {

@@ -83,8 +83,8 @@ impl Reached {
     }
 
     fn add(&mut self, row: usize, others: &[u64]) {
-        for (word, other) in self.set(row).into_iter().flatten().zip(others) {
-            *word |= other;
+        if let Some(set) = self.set(row) {
+            set.iter_mut().zip(others).for_each(|(word, other)| *word |= other);
         }
     }
 

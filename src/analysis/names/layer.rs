@@ -33,7 +33,9 @@ const LETTERS: u64 = 27;
 /// The block in the name of one of its modules, as Keras numbers them: `conv2_block3` of `conv2_block3_1_conv`, `block2a`
 /// of `block2a_expand_conv`.
 fn block_of(part: &str) -> Option<(&str, u64, &str)> {
-    let at = part.find("block")? + "block".len();
+    // Most names have no letter like its first.
+    let mut starts = memchr::memchr_iter(b'b', part.as_bytes());
+    let at = starts.find(|&at| part[at..].starts_with("block"))? + "block".len();
     let begin = at + usize::from(part[at..].starts_with('_'));
     let digits = part[begin..].bytes().take_while(u8::is_ascii_digit).count();
     let number: u64 = part[begin..begin + digits].parse().ok()?;

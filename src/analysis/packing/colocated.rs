@@ -2,7 +2,10 @@
 //! memory are packed together but each with a live range of its own, so that the memory is free between them; equal
 //! sizes are ordered by the live range of the buffer that was allocated, then by id.
 
-use super::occupied::{LiveRange, Occupied};
+use std::ops::Range;
+
+use super::occupied::Occupied;
+use super::times::{LiveRange, Times};
 use super::{ALIGNMENT, Families, MAX_BLOCKS, Order, Placement, smaller_heap};
 use crate::model::{BufferId, EventKind, NO_ROW, Program};
 
@@ -75,12 +78,23 @@ pub fn colocated(program: &Program, trace: usize, families: &Families) -> Option
     let groups = groups(program, trace, families);
     // The compiler compares heaps in whole steps of the alignment, the last block's too.
     let in_steps = |heap: u64| heap.div_ceil(ALIGNMENT);
-    Some(smaller_heap(|order| packed(&groups, order, families.list.len()), in_steps))
+    let times = times(&groups);
+    Some(smaller_heap(|order| packed(&groups, &times, order, families.list.len()), in_steps))
 }
 
-fn packed(groups: &[Group], order: Order, families: usize) -> Placement {
-    let mut ranked: Vec<&Group> = groups.iter().collect();
-    ranked.sort_by_key(|group| {
+/// The live ranges of all groups, one group after the other.
+fn times(groups: &[Group]) -> Times {
+    let ranges: Vec<LiveRange> = groups.iter().flat_map(|group| group.ranges.iter().copied()).collect();
+    Times::new(&ranges)
+}
+
+fn packed(groups: &[Group], times: &Times, order: Order, families: usize) -> Placement {
+    let mut ranked: Vec<(&Group, Range<usize>)> = Vec::with_capacity(groups.len());
+    for group in groups {
+        let first = ranked.last().map_or(0, |(_, ranges)| ranges.end);
+        ranked.push((group, first..first + group.ranges.len()));
+    }
+    ranked.sort_by_cached_key(|(group, _)| {
         let own = u64::from(group.own.1.saturating_sub(group.own.0));
         let (first, second) = match order {
             Order::Size => (group.size, own),
@@ -89,13 +103,9 @@ fn packed(groups: &[Group], order: Order, families: usize) -> Placement {
         (std::cmp::Reverse((first, second)), group.id)
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; families] };
-    let ranges: Vec<LiveRange> = ranked.iter().flat_map(|group| group.ranges.iter().copied()).collect();
-    let mut occupied = Occupied::new(&ranges);
-    let mut next = 0;
-    for group in ranked {
-        let own = next..next + group.ranges.len();
-        next = own.end;
-        let offset = occupied.place(group.size, own);
+    let mut occupied = Occupied::new(times);
+    for (group, ranges) in ranked {
+        let offset = occupied.place(group.size, ranges);
         placement.offsets[group.family] = offset;
         placement.heap = placement.heap.max(offset.saturating_add(group.size));
     }
@@ -117,7 +127,7 @@ mod tests {
             group(1, 2 * ALIGNMENT, (4, 6), &[(4, 6)]),
             group(2, ALIGNMENT, (1, 9), &[(1, 9)]),
         ];
-        let placement = packed(&groups, Order::Size, 3);
+        let placement = packed(&groups, &times(&groups), Order::Size, 3);
         assert_eq!(placement.offsets, [0, 0, 3 * ALIGNMENT]);
         assert_eq!(placement.heap, 4 * ALIGNMENT);
     }
@@ -126,6 +136,7 @@ mod tests {
     fn equal_sizes_are_ordered_by_the_range_of_the_allocated_buffer() {
         let short = group(0, ALIGNMENT, (0, 1), &[(0, 1), (2, 9)]);
         let long = group(1, ALIGNMENT, (1, 5), &[(1, 5)]);
-        assert_eq!(packed(&[short, long], Order::Size, 2).offsets, [ALIGNMENT, 0]);
+        let groups = [short, long];
+        assert_eq!(packed(&groups, &times(&groups), Order::Size, 2).offsets, [ALIGNMENT, 0]);
     }
 }

@@ -1,6 +1,7 @@
 //! The fallback packer: largest (or longest-lived) block first, each in the smallest gap among overlapping blocks.
 
-use super::occupied::{LiveRange, Occupied};
+use super::occupied::Occupied;
+use super::times::{LiveRange, Times};
 use super::{Block, Placement};
 
 /// Maximum number of blocks to pack: each is packed in two orders for every change that is tried.
@@ -18,11 +19,23 @@ pub enum Order {
 /// Packs blocks; ties keep the order of the list. Live ranges include both ends.
 #[must_use]
 pub fn fallback(blocks: &[Block], order: Order) -> Placement {
-    packed(blocks, order, &|_| false).unwrap_or_default()
+    packed(blocks, &times(blocks), order, &|_| false).unwrap_or_default()
+}
+
+/// The live ranges of blocks that take space.
+pub(super) fn times(blocks: &[Block]) -> Times {
+    let range = |block: &Block| if block.size > 0 { (block.start, block.end) } else { (1, 0) };
+    let ranges: Vec<LiveRange> = blocks.iter().map(range).collect();
+    Times::new(&ranges)
 }
 
 /// As [`fallback`]; `None` once the heap comes to too many bytes.
-pub(super) fn packed(blocks: &[Block], order: Order, is_too_large: &dyn Fn(u64) -> bool) -> Option<Placement> {
+pub(super) fn packed(
+    blocks: &[Block],
+    times: &Times,
+    order: Order,
+    is_too_large: &dyn Fn(u64) -> bool,
+) -> Option<Placement> {
     let mut ranked: Vec<u32> = (0..blocks.len() as u32).filter(|&i| blocks[i as usize].size > 0).collect();
     ranked.sort_by_key(|&i| {
         let block = &blocks[i as usize];
@@ -33,11 +46,10 @@ pub(super) fn packed(blocks: &[Block], order: Order, is_too_large: &dyn Fn(u64) 
         })
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; blocks.len()] };
-    let ranges: Vec<LiveRange> = ranked.iter().map(|&i| (blocks[i as usize].start, blocks[i as usize].end)).collect();
-    let mut occupied = Occupied::new(&ranges);
-    for (place, i) in ranked.into_iter().enumerate() {
+    let mut occupied = Occupied::new(times);
+    for i in ranked {
         let block = &blocks[i as usize];
-        let offset = occupied.place(block.size, place..place + 1);
+        let offset = occupied.place(block.size, i as usize..i as usize + 1);
         placement.offsets[i as usize] = offset;
         let top = offset.saturating_add(block.size);
         if top > placement.heap {

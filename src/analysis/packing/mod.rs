@@ -13,6 +13,8 @@ mod live;
 mod moves;
 mod occupied;
 mod online;
+mod settled;
+mod times;
 
 pub use block::{ALIGNMENT, Block, Placement};
 pub use colocated::colocated;
@@ -66,6 +68,7 @@ pub fn fallback_below(blocks: &[Block], below: u64) -> Option<Placement> {
     if blocks.len() > MAX_BLOCKS || below == 0 {
         return None;
     }
+    let times = fallback::times(blocks);
     // What the other order has come to.
     let known = [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)];
     let pack = |order| {
@@ -75,7 +78,7 @@ pub fn fallback_below(blocks: &[Block], below: u64) -> Option<Placement> {
             let other = known[other].load(Ordering::Relaxed);
             heap >= below || heap > other || (heap == other && !may_equal)
         };
-        let placement = fallback::packed(blocks, order, &is_too_large)?;
+        let placement = fallback::packed(blocks, &times, order, &is_too_large)?;
         known[own].store(placement.heap, Ordering::Relaxed);
         Some(placement)
     };

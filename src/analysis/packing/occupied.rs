@@ -5,12 +5,11 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::ALIGNMENT;
-
-/// A live range: first and last time, both included.
-pub type LiveRange = (u32, u32);
+use super::settled::Settled;
+use super::times::Times;
 
 /// Ranges of addresses, sorted, disjoint and not touching; the ends are aligned.
-type Ranges = SmallVec<[(u64, u64); 1]>;
+pub(super) type Ranges = SmallVec<[(u64, u64); 1]>;
 
 /// Address ranges occupied at each time, in a segment tree over the times at which blocks begin: two blocks that are live
 /// at once are both live where the later one begins.
@@ -18,17 +17,18 @@ type Ranges = SmallVec<[(u64, u64); 1]>;
 /// A block is stored at the few nodes that together span its live range; adjacent ranges are merged. Packed blocks
 /// leave few gaps, so each node stores little however many blocks there are. As every block is known beforehand, a node
 /// is kept up to date only as long as blocks are to come that look at it: long blocks alone look at the upper nodes, where
-/// most ranges are.
+/// most ranges are. Once none of those are to come, short blocks need not look at each range there: the gaps between them
+/// are known by size.
 #[derive(Debug)]
-pub struct Occupied {
+pub struct Occupied<'a> {
     nodes: Vec<Node>,
-    /// The nodes that each live range looks at: those that together span it, then those above them.
-    looked_at: Vec<u32>,
-    /// Where in `looked_at` the nodes end that span each live range, and those above them.
-    ends: Vec<(usize, usize)>,
+    times: &'a Times,
     /// Scratch space: the ranges met by a query. Packed blocks leave few gaps, so these are fewer than the nodes have.
     met: Ranges,
 }
+
+/// Live ranges to come for which it is worth while to know the gaps above a node by size.
+const MANY: u32 = 32;
 
 /// A node of the tree.
 #[derive(Debug, Default)]
@@ -39,78 +39,76 @@ struct Node {
     within: Ranges,
     /// Live ranges to come that the node is a part of; they look at what is within it.
     parts: u32,
-    /// Live ranges to come with a part below the node; they look at what lives throughout it.
+    /// Live ranges to come with a part below the node, which look at what lives throughout it. No longer counted once it is
+    /// settled, or a node is that is nearer to them.
     below: u32,
+    /// Gaps between what lives throughout the node or one above it, once no more blocks are to come that do.
+    settled: Option<Box<Settled>>,
 }
 
-impl Occupied {
-    /// An empty index; `ranges` are the live ranges of all blocks, in the order in which they will be placed.
+impl<'a> Occupied<'a> {
+    /// Nothing is occupied yet; `times` knows the live ranges of all blocks to come.
     #[must_use]
-    pub fn new(ranges: &[LiveRange]) -> Self {
-        let mut times: Vec<u32> = ranges.iter().map(|range| range.0).collect();
-        times.sort_unstable();
-        times.dedup();
-        let leaves = times.len().next_power_of_two();
-        let mut nodes: Vec<Node> = std::iter::repeat_with(Node::default).take(2 * leaves).collect();
-        let (mut looked_at, mut ends) = (Vec::new(), Vec::with_capacity(ranges.len()));
-        for &(start, end) in ranges {
-            // A live range that ends before it starts spans nothing.
-            let (first, last) = (times.partition_point(|&t| t < start), times.partition_point(|&t| t <= end));
-            if first < last {
-                let (first, last) = (leaves + first, leaves + last - 1);
-                for_each_node(first, last, |node| {
-                    nodes[node].parts += 1;
-                    looked_at.push(node as u32);
-                });
-                let parts = looked_at.len();
-                for_each_ancestor(first, last, |node| {
-                    nodes[node].below += 1;
-                    looked_at.push(node as u32);
-                });
-                ends.push((parts, looked_at.len()));
-            } else {
-                ends.push((looked_at.len(), looked_at.len()));
-            }
-        }
-        Self { nodes, looked_at, ends, met: Ranges::new() }
+    pub fn new(times: &'a Times) -> Self {
+        let node = |&(parts, below): &(u32, u32)| Node { parts, below, ..Node::default() };
+        Self { nodes: times.counts.iter().map(node).collect(), times, met: Ranges::new() }
     }
 
-    /// The nodes that together span a live range, and those above them.
-    fn looked_at(&self, range: usize) -> (Range<usize>, Range<usize>) {
-        let start = range.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |ends| ends.1);
-        let (parts, above) = self.ends.get(range).copied().unwrap_or((start, start));
-        (start..parts, parts..above)
+    /// The lowest node above all of a live range whose gaps are worth knowing and no longer change, and where in the list
+    /// of nodes it is.
+    fn settled_above(&mut self, range: usize) -> Option<usize> {
+        let (sides, path) = self.times.common(range)?;
+        let node = |at: &u32| &self.nodes[*at as usize];
+        let still = path.iter().rev().take_while(|at| node(at).parts == 0).count();
+        let is_worth_while = |at: &u32| node(at).settled.is_some() || node(at).below >= MANY;
+        let place = path[path.len() - still..].iter().position(is_worth_while)? + path.len() - still;
+        if node(&path[place]).settled.is_none() {
+            self.met.clear();
+            for at in &path[place..] {
+                self.nodes[*at as usize].throughout.iter().for_each(|&range| merge(&mut self.met, range));
+            }
+            let settled = Settled::new(&self.met);
+            self.nodes[path[place] as usize].settled = Some(Box::new(settled));
+        }
+        Some(sides + place)
     }
 
     /// Occupies `size` bytes during some of the live ranges, by their numbers: at the smallest gap that fits them (the
     /// lowest of equal ones), or else at the end of the occupied addresses. Returns their offset.
     pub fn place(&mut self, size: u64, ranges: Range<usize>) -> u64 {
+        let times = self.times;
+        let settled = if ranges.len() == 1 { self.settled_above(ranges.start) } else { None };
         self.met.clear();
         for range in ranges.clone() {
-            let (parts, above) = self.looked_at(range);
-            for &node in &self.looked_at[parts] {
+            let (parts, above) = times.looked_at(range);
+            for &node in &times.looked_at[parts] {
                 let node = &mut self.nodes[node as usize];
                 node.parts -= 1;
                 node.within.iter().for_each(|&range| merge(&mut self.met, range));
             }
-            for &node in &self.looked_at[above] {
+            for &node in &times.looked_at[above.start..settled.unwrap_or(above.end)] {
                 let node = &mut self.nodes[node as usize];
                 node.below -= 1;
                 node.throughout.iter().for_each(|&range| merge(&mut self.met, range));
             }
         }
-        let offset = smallest_gap(size, &self.met);
+        let gaps = settled.and_then(|place| self.nodes[times.looked_at[place] as usize].settled.as_deref());
+        let offset = match gaps {
+            Some(gaps) => gaps.smallest_gap(size, &self.met),
+            None => smallest_gap(size, &self.met),
+        };
         let top = offset.saturating_add(size).checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
         for range in ranges {
-            let (parts, above) = self.looked_at(range);
-            for &node in &self.looked_at[parts] {
+            let (parts, above) = times.looked_at(range);
+            for &node in &times.looked_at[parts] {
                 let node = &mut self.nodes[node as usize];
                 if node.below > 0 {
                     merge(&mut node.throughout, (offset, top));
                 }
                 node.keep_within((offset, top));
             }
-            for &node in &self.looked_at[above] {
+            // No more blocks look at what is within nodes above that are settled.
+            for &node in &times.looked_at[above.start..settled.unwrap_or(above.end)] {
                 self.nodes[node as usize].keep_within((offset, top));
             }
         }
@@ -127,7 +125,7 @@ impl Node {
 }
 
 /// Start of the smallest gap of at least `size` bytes between ranges, the lowest of equal ones, or else their end.
-fn smallest_gap(size: u64, ranges: &[(u64, u64)]) -> u64 {
+pub(super) fn smallest_gap(size: u64, ranges: &[(u64, u64)]) -> u64 {
     let mut best = u64::MAX;
     let mut best_at = None;
     // First address above all ranges so far.
@@ -146,61 +144,26 @@ fn smallest_gap(size: u64, ranges: &[(u64, u64)]) -> u64 {
     best_at.unwrap_or(free_from)
 }
 
-/// Calls `each` with the fewest nodes that together span some leaves, both ends included.
-fn for_each_node(first: usize, last: usize, mut each: impl FnMut(usize)) {
-    let (mut low, mut high) = (first, last + 1);
-    while low < high {
-        if low & 1 == 1 {
-            each(low);
-            low += 1;
-        }
-        if high & 1 == 1 {
-            high -= 1;
-            each(high);
-        }
-        low >>= 1;
-        high >>= 1;
-    }
-}
-
-/// Calls `each` once with every node above those of [`for_each_node`].
-fn for_each_ancestor(first: usize, last: usize, mut each: impl FnMut(usize)) {
-    // Above the first leaf: those nodes whose span does not begin at the first leaf or reaches past the last one.
-    let (mut low, mut high, mut shift) = (first >> 1, last >> 1, 1u32);
-    while low > 0 {
-        let is_above = |node: usize| {
-            let (begin, end) = (node << shift, ((node + 1) << shift) - 1);
-            begin < first || end > last
-        };
-        if is_above(low) {
-            each(low);
-        }
-        if high != low && is_above(high) {
-            each(high);
-        }
-        low >>= 1;
-        high >>= 1;
-        shift += 1;
-    }
-}
-
 /// Adds a range to others.
-fn merge(ranges: &mut Ranges, range: (u64, u64)) {
-    let (from, to) = touched(ranges, range);
-    if from == to {
+#[inline]
+pub(super) fn merge(ranges: &mut Ranges, range: (u64, u64)) {
+    let known = ranges.as_mut_slice();
+    let from = known.partition_point(|known| known.1 < range.0);
+    let Some(first) = known.get_mut(from).filter(|first| first.0 <= range.1) else {
         ranges.insert(from, range);
         return;
+    };
+    first.0 = first.0.min(range.0);
+    // Mostly it has been there.
+    if first.1 < range.1 {
+        first.1 = range.1;
+        let next = from + 1;
+        let end = next + known[next..].iter().take_while(|next| next.0 <= range.1).count();
+        if end > next {
+            known[from].1 = known[end - 1].1.max(range.1);
+            ranges.drain(next..end);
+        }
     }
-    ranges[from] = (range.0.min(ranges[from].0), range.1.max(ranges[to - 1].1));
-    if to > from + 1 {
-        ranges.drain(from + 1..to);
-    }
-}
-
-/// Which of some ranges a range overlaps or touches; mostly none or one.
-fn touched(ranges: &[(u64, u64)], (offset, top): (u64, u64)) -> (usize, usize) {
-    let from = ranges.partition_point(|range| range.1 < offset);
-    (from, from + ranges[from..].iter().take_while(|range| range.0 <= top).count())
 }
 
 #[cfg(test)]
@@ -214,18 +177,5 @@ mod tests {
             merge(&mut ranges, range);
         }
         assert_eq!(ranges[..], [(10, 70)]);
-    }
-
-    #[test]
-    fn nodes_and_what_lies_above_them_are_told_apart() {
-        // Eight leaves, 8 to 15; leaves 9 to 13 are spanned by 9, 5 and 6.
-        let mut nodes = Vec::new();
-        for_each_node(9, 13, |node| nodes.push(node));
-        nodes.sort_unstable();
-        assert_eq!(nodes, [5, 6, 9]);
-        let mut above = Vec::new();
-        for_each_ancestor(9, 13, |node| above.push(node));
-        above.sort_unstable();
-        assert_eq!(above, [1, 2, 3, 4]);
     }
 }

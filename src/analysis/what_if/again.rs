@@ -1,5 +1,7 @@
 //! What the compiler computes again by itself, and the layers it belongs to: it runs with other layers than its own.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use crate::analysis::layer_use::Mark;
@@ -24,19 +26,29 @@ impl Again {
         if !families.list.par_iter().any(is_again) {
             return Self::default();
         }
-        let named = |&row: &u32| (InstructionId(row), program.text.instruction_name(InstructionId(row)));
-        let names: Vec<(InstructionId, String)> = live.sequence().par_iter().map(named).collect();
-        // What is computed again, with the name of the first computation.
-        let plain = |(at, name): &'_ (InstructionId, String)| Some((*at, rematerialised_at(name)?));
-        let again = || names.iter().filter_map(|row| plain(row).map(|(at, end)| (at, &row.1[..end])));
-        let mut first: FastMap<&str, u32> = again().map(|(_, plain)| (plain, u32::MAX)).collect();
-        for (at, name) in &names {
-            let plain = &name[..rematerialised_at(name).unwrap_or(name.len())];
-            if let (Some(first), Some(point)) = (first.get_mut(plain), live.point_of(at.0)) {
+        // Names of the first computation, and whether there is more to the instruction's own.
+        let named = |&row: &u32| {
+            let name = program.text.instruction_name_bytes(InstructionId(row));
+            let again = rematerialised_at(&name);
+            let end = again.unwrap_or(name.len());
+            let plain = match name {
+                Cow::Borrowed(name) => Cow::Borrowed(&name[..end]),
+                Cow::Owned(mut name) => {
+                    name.truncate(end);
+                    Cow::Owned(name)
+                }
+            };
+            (InstructionId(row), plain, again.is_some())
+        };
+        let names: Vec<(InstructionId, Cow<'_, [u8]>, bool)> = live.sequence().par_iter().map(named).collect();
+        let again = || names.iter().filter(|name| name.2);
+        let mut first: FastMap<&[u8], u32> = again().map(|(_, plain, _)| (&**plain, u32::MAX)).collect();
+        for (at, plain, _) in &names {
+            if let (Some(first), Some(point)) = (first.get_mut(&**plain), live.point_of(at.0)) {
                 *first = point.min(*first);
             }
         }
-        let first = again().filter_map(|(at, plain)| Some((at, first.get(plain).copied()?))).collect();
+        let first = again().filter_map(|(at, plain, _)| Some((*at, first.get(&**plain).copied()?))).collect();
         Self { first }
     }
 

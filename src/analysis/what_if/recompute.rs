@@ -393,7 +393,7 @@ fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
     // What is computed again, with where its name goes on.
     let again = |root: BufferId| {
         let name = name(root)?;
-        let plain = rematerialised_at(&name)?;
+        let plain = rematerialised_at(name.as_bytes())?;
         Some((name, plain))
     };
     let roots = || memory.families.list.iter().map(|family| family.root);
@@ -407,7 +407,7 @@ fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
     }
     let value = |root: BufferId| {
         let mut name = name(root)?;
-        let plain = rematerialised_at(&name);
+        let plain = rematerialised_at(name.as_bytes());
         name.truncate(plain.unwrap_or(name.len()));
         Some((*values.get(&(name, program.buffer_index(root)))?, plain.is_some()))
     };

@@ -36,6 +36,8 @@ pub struct Decoded {
     pub called: SparseLists<i64>,
     /// Computations in the file's order.
     pub computations: Vec<ComputationEntry>,
+    /// Whether fields of some instruction do not come in the order of their numbers, in which XLA writes them.
+    pub out_of_order: bool,
 }
 
 /// A piece of work.
@@ -62,6 +64,8 @@ struct Columns {
     aliases: SparseLists<OutputOperandAlias>,
     /// Computations in it; `end` counts rows of the piece.
     computations: Vec<ComputationEntry>,
+    /// As in [`Decoded`].
+    out_of_order: bool,
 }
 
 impl Columns {
@@ -286,6 +290,8 @@ impl<'a> PieceDecoder<'a> {
         if let Err(error) = self.fields(message, row, &mut fields, out) {
             self.reporter.damaged(format!("an instruction could not be read: {}", error.what), Some(error.offset));
             fields.number.get_or_insert(i64::MIN);
+            // What comes after it was not looked at.
+            out.out_of_order = true;
         }
         // A zero is left out of the file.
         let number = fields.number.unwrap_or(0);
@@ -310,7 +316,10 @@ impl<'a> PieceDecoder<'a> {
     #[inline]
     fn fields(&mut self, mut record: Reader<'a>, row: u32, fields: &mut Fields, out: &mut Columns) -> Result<()> {
         let mut shape_bytes: &'a [u8] = &[];
+        let mut before = 0;
         while let Some(tag) = record.tag()? {
+            out.out_of_order |= tag < before;
+            before = tag & !7;
             match field(tag) {
                 (instruction::OPCODE, LEN) => fields.opcode = self.interner.opcode(record.bytes()?),
                 (instruction::SHAPE, LEN) => {
@@ -423,6 +432,7 @@ fn join(
                 });
             }
         }
+        decoded.out_of_order |= columns.out_of_order;
         decoded.odd_numbers.extend(columns.odd_numbers.iter().map(|&(row, number)| (row + first_row, number)));
         append(&mut decoded.called, std::mem::take(&mut columns.called), first_row);
         append(&mut decoded.instructions.output_aliases, std::mem::take(&mut columns.aliases), first_row);

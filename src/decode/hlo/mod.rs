@@ -185,6 +185,7 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     let text = text::HloText {
         computations: directory.computations.iter().map(|entry| entry.offset).collect(),
         frames: small.take_frames(),
+        in_order: !decoded.out_of_order,
         records: decoded.records,
         module: module.clone(),
     };
@@ -272,6 +273,7 @@ fn entry_by_name(module: &Region, directory: &Directory) -> Option<ComputationId
     let text = text::HloText {
         module: module.clone(),
         records: Vec::new(),
+        in_order: false,
         computations: directory.computations.iter().map(|entry| entry.offset).collect(),
         frames: small::StackFrames::default(),
     };

@@ -1,5 +1,7 @@
 //! Names and metadata of single rows, read from the file's bytes on demand.
 
+use std::borrow::Cow;
+
 use prost::Message;
 
 use super::fields::{computation, instruction, metadata};
@@ -19,6 +21,9 @@ pub struct HloText {
     pub records: Vec<u32>,
     /// Offset of each computation's length prefix.
     pub computations: Vec<u32>,
+    /// Whether the fields of every instruction come in the order of their numbers: what comes after a field need not
+    /// be looked at.
+    pub in_order: bool,
     /// Source locations.
     pub frames: StackFrames,
 }
@@ -56,6 +61,9 @@ impl HloText {
         let Some(&record) = self.records.get(row.index()) else { return };
         let _ = self.module.reader_at(record as usize).message().and_then(|mut record| {
             while let Some(tag) = record.tag()? {
+                if self.in_order && tag >> 3 > number {
+                    break;
+                }
                 if field(tag) == (number, LEN) {
                     let before = record;
                     let bytes = record.bytes()?;
@@ -87,6 +95,10 @@ impl HloText {
 impl ProgramText for HloText {
     fn instruction_name(&self, instruction: InstructionId) -> String {
         text(self.last(instruction, instruction::NAME))
+    }
+
+    fn instruction_name_bytes(&self, instruction: InstructionId) -> Cow<'_, [u8]> {
+        Cow::Borrowed(self.last(instruction, instruction::NAME))
     }
 
     fn computation_name(&self, computation: ComputationId) -> String {
