@@ -140,6 +140,17 @@ fn are_twins(modules: &BTreeMap<&str, Inside>) -> bool {
         })
 }
 
+/// Whether scopes that are nothing but a number are layers: most have modules in common with the one before, unlike the
+/// parts of a model in sequence (`0` the embedding, `1` the blocks, `2` the norm).
+fn are_alike(places: &BTreeMap<u64, BTreeSet<String>>) -> bool {
+    let pairs = || places.values().zip(places.values().skip(1));
+    let alike = pairs().filter(|(one, next)| {
+        let common = one.intersection(next).count();
+        common > 0 && common as f64 >= ALIKE * one.len().max(next.len()) as f64
+    });
+    alike.count() * 2 >= pairs().count()
+}
+
 /// What the op names of a program, or of a part of it, show of its numbered scopes.
 #[derive(Debug, Default)]
 struct Scopes<'a> {
@@ -149,6 +160,8 @@ struct Scopes<'a> {
     plain: BTreeSet<&'a str>,
     /// What is in the outermost numbered scopes, by stem and the scope that they are in.
     modules: BTreeMap<&'a str, BTreeMap<&'a str, Inside>>,
+    /// What is in the outermost scopes that are nothing but a number, by that.
+    places: BTreeMap<u64, BTreeSet<String>>,
     /// What is in numbered scopes directly inside those, by both stems and the number of the outer one.
     inner: BTreeMap<(&'a str, u64, &'a str), Inside>,
 }
@@ -170,6 +183,9 @@ impl<'a> Scopes<'a> {
             let inside = self.modules.entry(first.stem).or_default().entry(module(&parts, first.place)).or_default();
             inside.numbers.insert(first.number);
             inside.add_child(child);
+            if first.stem.is_empty() {
+                self.places.entry(first.number).or_default().insert(scope::fold(child));
+            }
         }
         if let [first, second, ..] = &found[..]
             && second.place == first.place + 1
@@ -193,6 +209,9 @@ impl<'a> Scopes<'a> {
             for (module, inside) in modules {
                 own.entry(module).or_default().join(inside);
             }
+        }
+        for (number, children) in other.places {
+            self.places.entry(number).or_default().extend(children);
         }
         for (key, inside) in other.inner {
             self.inner.entry(key).or_default().join(inside);
@@ -231,7 +250,11 @@ impl Layers {
             scopes
         };
         let parts: Vec<Scopes<'a>> = names.par_chunks(PART).map(of_part).collect();
-        let Scopes { outer, plain, modules, inner } = parts.into_iter().fold(Scopes::default(), Scopes::with);
+        let Scopes { mut outer, plain, modules, places, inner } =
+            parts.into_iter().fold(Scopes::default(), Scopes::with);
+        if !are_alike(&places) {
+            outer.remove("");
+        }
         let bare = |(stem, numbers): (&&str, &BTreeSet<u64>)| {
             let bare = stem.strip_suffix('_').filter(|bare| plain.contains(bare))?;
             (numbers.first() == Some(&1)).then(|| (bare.to_owned(), (*stem).to_owned()))
@@ -332,6 +355,17 @@ mod tests {
         let of = |name| layers.of(name).map(|layer| (layer.name, layer.pattern));
         assert_eq!(of(names[1]), Some(("block11".to_owned(), "block*".to_owned())));
         assert_eq!(of("jit(s)/jvp(image)/conv1/dot_general"), None);
+    }
+
+    #[test]
+    fn numbers_alone_are_layers_if_they_have_modules_in_common() {
+        let of = |names: &[&str]| Layers::new(names.iter().copied()).of(names[0]).map(|layer| layer.name);
+        let layers =
+            ["jit(s)/jvp(0)/attn/dot_general", "jit(s)/jvp(1)/attn/dot_general", "jit(s)/jvp(1)/mlp/dot_general"];
+        assert_eq!(of(&layers), Some("0".to_owned()));
+        let parts =
+            ["jit(s)/jvp(0)/embed/gather", "jit(s)/jvp(1)/closed_call/0/dot_general", "jit(s)/jvp(2)/dot_general"];
+        assert_eq!(of(&parts), None);
     }
 
     #[test]

@@ -280,9 +280,15 @@ pub(super) fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) 
         .collect()
 }
 
-/// Per-device sizes of sharded argument dimensions. Includes sizes that another argument has unsharded: whether a
-/// buffer is sharded along such a dimension cannot be told.
-fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> FastSet<i64> {
+/// Whether a dimension is sharded over other devices than the batch, which has so many parts: its argument is sharded over
+/// those along another dimension, and no axis of devices shards two dimensions of one array.
+fn is_besides_batch(tiles: &[i64], dimension: usize, parts_of_batch: i64) -> bool {
+    tiles.iter().enumerate().any(|(other, &parts)| other != dimension && parts == parts_of_batch)
+}
+
+/// Per-device sizes of argument dimensions that may be sharded over the devices of the batch. Includes sizes that another
+/// argument has unsharded: whether a buffer is sharded along such a dimension cannot be told.
+fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument], parts_of_batch: i64) -> FastSet<i64> {
     let mut divided = FastSet::default();
     let data: FastSet<u32> = data.iter().map(|d| d.base).collect();
     for (base, row) in bases.iter().zip(0u32..) {
@@ -290,10 +296,13 @@ fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> Fa
         if data.contains(&row) {
             continue;
         }
-        let sharding = program.sharding_of_parameter(*number);
-        for (d, &size) in node.dimensions.iter().enumerate() {
-            let parts = sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.get(d)).copied().unwrap_or(1);
-            if parts > 1 {
+        let sharding = program.sharding_of_parameter(*number).filter(|sharding| sharding.parts() > 1);
+        let Some(tiles) = sharding.map(|sharding| sharding.tiles.get(..node.dimensions.len()).unwrap_or_default())
+        else {
+            continue;
+        };
+        for (d, (&size, &parts)) in node.dimensions.iter().zip(tiles).enumerate() {
+            if parts > 1 && !is_besides_batch(tiles, d, parts_of_batch) {
                 divided.insert(size);
             }
         }
@@ -336,7 +345,7 @@ pub struct GlobalBatch {
     /// Sizes of dimensions of weights.
     weight_sizes: FastSet<i64>,
     weights: FastSet<Vec<i64>>,
-    /// Per-device sizes of sharded argument dimensions: signs that a buffer is sharded some other way.
+    /// Per-device sizes of sharded argument dimensions: signs that a buffer is sharded some other way over the same devices.
     divided: FastSet<i64>,
     /// Smaller ones, each with the large dimensions of its argument: together they are signs too, as of experts.
     divided_among: Vec<(i64, Vec<i64>)>,
@@ -387,7 +396,7 @@ impl GlobalBatch {
             exchanged: exchanged(program, (batch, parts), is_known),
             weight_sizes,
             weights: weights(program, bases, data),
-            divided: divided_sizes(program, bases, data),
+            divided: divided_sizes(program, bases, data, parts),
             divided_among: divided_among(program, bases, data),
             batch,
         })
