@@ -7,10 +7,17 @@ use super::memory::Memory;
 use super::turn::Turn;
 use crate::analysis::once::once;
 use crate::analysis::packing::Families;
-use crate::model::{FastSet, InstructionId, Program};
+use crate::model::{FastSet, InstructionId, Opcode, Program};
 
 /// Most readers followed from a value to the gradient that is made from it.
 const FURTHEST: u32 = 4;
+
+/// Longest chain of copies that is followed.
+const LONGEST_CHAIN: usize = 16;
+
+/// Share of a value's bytes up to which what else is made from it, such as the loss or its rows, is made as soon as that
+/// frees the value.
+const SMALL: u64 = 64;
 
 /// A family that is read last for gradients of weights alone.
 #[derive(Debug, Clone)]
@@ -43,6 +50,8 @@ struct Search<'a> {
     /// Families by the instruction that makes them.
     made_by: HashMap<u32, Vec<u32>>,
     known: HashMap<u32, bool>,
+    /// Place in the entry's schedule, by instruction of it.
+    places: HashMap<u32, u32>,
 }
 
 impl<'a> Search<'a> {
@@ -54,16 +63,75 @@ impl<'a> Search<'a> {
             }
         }
         let weights = memory.weights(program);
-        Self { program, turn, families: &memory.families, weights, made_by, known: HashMap::new() }
+        let schedule = program.entry_computation().map_or(&[][..], |entry| entry.schedule.as_slice());
+        let places = schedule.iter().zip(0..).map(|(&row, place)| (row, place)).collect();
+        Self { program, turn, families: &memory.families, weights, made_by, known: HashMap::new(), places }
     }
 
     fn postponed(&mut self, family: u32) -> Option<Postponed> {
         let reads: Vec<(u32, u32)> = self.turn.late_reads_of(family).collect();
-        let others = reads.iter().rposition(|&(_, reader)| !self.is_for_weights(reader, FURTHEST));
+        let size = self.families.list.get(family as usize)?.size;
+        let mut others = reads.iter().rposition(|&(_, reader)| !self.is_for_weights(reader, FURTHEST));
+        // What is read for little else might as well be read before, once all that is needed for it is there.
+        let early = self.turn.reads()[self.turn.reads_of(family)].last().map(|read| read.reader);
+        while let Some(row) = others {
+            let before = reads[..row].iter().rposition(|&(_, reader)| !self.is_for_weights(reader, FURTHEST));
+            let reader = before.map(|before| reads[before].1).or(early);
+            if !reader.is_some_and(|reader| self.may_come_after(reads[row].1, reader, size)) {
+                break;
+            }
+            others = before;
+        }
         let last = reads.get(others.map_or(0, |row| row + 1)..)?;
         let gradients: Vec<u32> = last.iter().flat_map(|read| self.gradients_of(read.1)).collect();
         let until = others.map_or(0, |row| reads[row].0);
         (!last.is_empty()).then_some(Postponed { family, until, gradients })
+    }
+
+    /// Whether an instruction that makes little beside weights, against a value of some bytes that it reads, could run right
+    /// after another one.
+    fn may_come_after(&self, instruction: u32, other: u32, bytes: u64) -> bool {
+        let after = self.places.get(&other);
+        after.is_some_and(|&after| self.could_run(instruction, after, bytes / SMALL, FURTHEST))
+    }
+
+    /// Whether all that an instruction needs is there after a place in the schedule, or could be, and it makes at most some
+    /// bytes beside weights.
+    fn could_run(&self, instruction: u32, after: u32, most: u64, furthest: u32) -> bool {
+        let at = InstructionId(instruction);
+        let Some(shape) = self.program.shape_of(at) else { return false };
+        let arrays = shape.nodes.iter().filter(|node| node.children.is_empty() && !node.is_tuple());
+        let others = arrays.filter(|node| !self.weights.contains(&outline(&node.dimensions)));
+        if furthest == 0 || others.map(|node| node.unpadded_size().0).fold(0, u64::saturating_add) > most {
+            return false;
+        }
+        self.program.instructions.operands_of(at).iter().all(|&row| {
+            let row = self.copied(row);
+            let is_there = self.places.get(&row).is_some_and(|&place| place <= after);
+            is_there || self.could_run(row, after, most, furthest - 1)
+        })
+    }
+
+    /// What an instruction is a copy or a part of.
+    fn copied(&self, mut row: u32) -> u32 {
+        for _ in 0..LONGEST_CHAIN {
+            let at = InstructionId(row);
+            let hands_on = matches!(
+                self.program.instructions.opcode.get(at.index()),
+                Some(
+                    &(Opcode::COPY
+                        | Opcode::COPY_START
+                        | Opcode::COPY_DONE
+                        | Opcode::BITCAST
+                        | Opcode::GET_TUPLE_ELEMENT)
+                )
+            );
+            match self.program.instructions.operands_of(at).first() {
+                Some(&from) if hands_on => row = from,
+                _ => break,
+            }
+        }
+        row
     }
 
     /// Gradients of weights that an instruction makes.

@@ -184,6 +184,13 @@ impl Memory {
         i64::try_from(i128::from(self.correction) * i128::from(live) / i128::from(before)).unwrap_or(self.correction)
     }
 
+    /// The memory that the compiler makes room in: the capacity; where that is unknown but the compiler computed again what
+    /// it had no room for, what it usually fills of it.
+    pub(super) fn room(&self) -> Option<u64> {
+        let filled = || (self.allocated as f64 / RECOMPUTED_USUALLY) as u64;
+        self.capacity.or_else(|| (self.rematerialised > 0).then(filled))
+    }
+
     /// Lowest and highest expected allocated bytes; `expected` are the bytes as packed, `brought_back` those if nothing
     /// is recomputed any more, `floor` those if the compiler recomputes all it can.
     pub(super) fn allocated_range(&self, kinds: Kinds, expected: u64, brought_back: u64, floor: u64) -> (Bytes, Bytes) {
@@ -199,7 +206,7 @@ impl Memory {
         if kinds.compute {
             high = high.max(self.allocated);
         }
-        let Some(capacity) = self.capacity else { return (Bytes(low), Bytes(high)) };
+        let Some(capacity) = self.room() else { return (Bytes(low), Bytes(high)) };
         let limit = share(capacity, FALLBACK_SHARE);
         // The compiler uses room that a change makes to recompute less.
         if self.rematerialised > 0 && whole > limit && expected <= share(capacity, RECOMPUTED_USUALLY) {

@@ -185,7 +185,12 @@ impl State<'_> {
             let row = postponed.family as usize;
             let (first, last) = self.spans[row];
             let next = starts.partition_point(|start| start.0 <= first);
-            let is_cut = next.checked_sub(1).is_some_and(|own| starts[own].1);
+            // What is read after the turn and before the first layer's backward pass, such as logits, is of the head.
+            let is_of_head = || {
+                memory.kept.turn.as_ref().is_some_and(|turn| postponed.until >= turn.at)
+                    && starts.first().is_some_and(|start| start.1 && postponed.until < start.0)
+            };
+            let is_cut = next.checked_sub(1).map_or_else(is_of_head, |own| starts[own].1);
             let Some(&(over, _)) = starts.get(next).filter(|start| is_cut && start.0 < last) else { continue };
             // What the next layers read besides, such as the gradient of what layers add to, is kept for them.
             let over = over.max(postponed.until.saturating_add(1));

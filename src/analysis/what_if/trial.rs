@@ -48,7 +48,7 @@ impl<'a> Trial<'a> {
             let kept = state.without_recomputation(&sizes);
             let live = packing::most_live(&kept.blocks);
             brought_back = memory.least_of(&kept, live.0);
-            let limit = memory.capacity.map_or(u64::MAX, |capacity| (capacity as f64 * FALLBACK_SHARE) as u64);
+            let limit = memory.room().map_or(u64::MAX, |room| (room as f64 * FALLBACK_SHARE) as u64);
             if brought_back.saturating_add(live.0 / ROOM) <= limit {
                 (sizes, most_live, least) = (kept, live, brought_back);
             }
@@ -117,7 +117,7 @@ impl<'a> Trial<'a> {
             rayon::join(|| self.packed(depth, known), cases);
         let Self { mut state, sizes, most_live: (live, at), least, brought_back, .. } = self;
         let mut peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
-        let limit = |share: f64| memory.capacity.map(|c| (c as f64 * share) as u64);
+        let limit = |share: f64| memory.room().map(|room| (room as f64 * share) as u64);
         let over = |bytes: u64, share: f64| limit(share).is_some_and(|limit| bytes > limit);
         let allocated_online = allocated(online);
         let mut packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
@@ -157,7 +157,7 @@ impl<'a> Trial<'a> {
         }
         let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
         // If the program does not fit, the compiler has already recomputed all it could.
-        let fits_now = memory.capacity.is_some_and(|capacity| memory.allocated <= capacity);
+        let fits_now = memory.room().is_some_and(|room| memory.allocated <= room);
         let has_reach = is_short && fits_now;
         let floor = if has_reach { memory.floor(program, edits).unwrap_or(least) } else { least };
         let mut range = memory.allocated_range(state.kinds, expected, brought_back, floor);
