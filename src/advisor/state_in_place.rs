@@ -73,7 +73,7 @@ fn state(case: &ProgramContext<'_>) -> Vec<usize> {
 const SMALL_PART: u64 = 50;
 
 /// Into how many parts an argument is sharded.
-fn parts(case: &ProgramContext<'_>, row: usize) -> i64 {
+pub(super) fn parts(case: &ProgramContext<'_>, row: usize) -> i64 {
     let Role::Argument { number, .. } = &case.memory.base[row].role else { return 1 };
     let sharding = case.program.sharding_of_parameter(*number);
     sharding.map_or(1, crate::model::Sharding::parts)
