@@ -192,20 +192,25 @@ impl Finding {
         }
     }
 
-    /// What its changes do, in words: `saves 37.0 GiB at the peak, 19.2 GiB after; with this alone it needs 19.4 GiB: 3.65
-    /// GiB over`, or `15.2 to 23.8 GiB: may fit`.
+    /// What its changes do, in words: `saves 37.0 GiB at the peak, which is 19.2 GiB then; with this alone it needs 19.4
+    /// GiB: 3.65 GiB over`, or `15.2 to 23.8 GiB: may fit`.
     #[must_use]
     pub fn effect_in_words(&self) -> Option<String> {
         let (saves, after) = (self.saves_bytes()?, self.peak_after_bytes()?);
-        let bound = if self.saves_at_most() { "up to " } else { "" };
+        let is_bound = self.effect.as_ref().is_some_and(Effect::is_bound);
+        let (bound, most) = match (is_bound, self.saves_at_most()) {
+            (true, _) => ("at least ", "at most "),
+            (false, true) => ("up to ", ""),
+            (false, false) => ("", ""),
+        };
         let outcome = self.outcome().map(|outcome| outcome.words(UnitSystem::Binary));
         let needs = self.effect.as_ref().filter(|_| self.at_most.is_none()).map(|effect| match effect.outcome() {
             Some(Outcome::MayFit) => format!(" it needs {} to {}", effect.range().0.short(), effect.range().1.short()),
-            _ => format!(" it needs {}", effect.allocated().short()),
+            _ => format!(" it needs {most}{}", effect.allocated().short()),
         });
         let needs = needs.unwrap_or_default();
         let outcome = outcome.map(|words| format!("; with this alone{needs}: {words}")).unwrap_or_default();
-        Some(format!("saves {bound}{} at the peak, {} after{outcome}", saves.short(), after.short()))
+        Some(format!("saves {bound}{} at the peak, which is {most}{} then{outcome}", saves.short(), after.short()))
     }
 
     /// Error of such predictions on real pairs of programs (`within 3 % on 15 of 17 pairs`), or [`Self::at_most`].

@@ -128,9 +128,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let node = largest.and_then(|row| case.node(case.memory.base[row].buffer));
     let mut finding = case.finding(NAME);
     let is_wide = node.is_some_and(|node| node.element_type.storage_bits() > 8);
+    let mut saved = 0;
     if is_wide {
         let to = ElementType::from_name("f8e4m3fn").unwrap_or(ElementType::BF16);
-        case.fill(&mut finding, vec![Edit::Dtype(Arguments(names.clone()), to)]);
+        saved = case.fill(&mut finding, vec![Edit::Dtype(Arguments(names.clone()), to)]);
         finding.changes_results = ChangesResults::Yes;
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
@@ -172,6 +173,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             (false, _) => "",
         }
     );
+    finding.why.push_str(&case.counted_twice(&rows, bytes, saved));
     let devices = case.program.devices();
     let parts = largest.map_or(1, |row| parts(case, row));
     if parts > 1 && i64::from(devices) > parts {

@@ -2,7 +2,7 @@
 
 use super::edit::Edit;
 use super::memory::Memory;
-use super::prediction::{Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
+use super::prediction::{Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of, is_too_wide};
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
@@ -196,11 +196,9 @@ impl<'a> Trial<'a> {
             }
             if state.kinds.sharding && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
                 state.is_bound = true;
-                state.decline(format!(
-                    "it takes {} to {}, depending on whether the compiler divides the gradients with the weights",
-                    Bytes(best_case).short(),
-                    Bytes(expected).short()
-                ));
+                state.decline(
+                    "how much it takes cannot be told: that depends on whether the compiler divides the gradients with the weights".to_owned(),
+                );
             }
         }
         if let (Some(postponing), Some(room)) = (postponing, limit(FALLBACK_SHARE)) {
@@ -230,6 +228,11 @@ impl<'a> Trial<'a> {
         if fits_now && only_take_away(edits) && least <= memory.peak {
             let most = Bytes(memory.allocated.max(expected).max(worst_case.unwrap_or(0)));
             range.1 = range.1.min(most);
+        }
+        if is_changed && is_too_wide(range) {
+            state.decline(
+                "how much it takes cannot be told: that depends too much on what the compiler makes of it".to_owned(),
+            );
         }
         let is_untold = state.undecided.is_some() && !state.is_bound;
         let mut fits = memory.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);

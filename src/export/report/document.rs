@@ -1,7 +1,7 @@
 //! The report as a document, from which Markdown and HTML are written.
 
 use super::schema::{PeakBufferReport, PeakReport, ProfileReport, Report, SpaceReport};
-use super::text::{device, headline};
+use super::text::{device, headline, runs_on};
 use super::what_if::WhatIfReport;
 use super::words::buffers;
 use super::{caching_text, runtime_text};
@@ -20,7 +20,7 @@ pub fn document(report: &Report) -> Document {
             failure.document(&mut out);
         }
         for program in &profile.programs {
-            out.heading(3, &program.name);
+            out.heading(3, format!("{}{}", program.name, runs_on(program, profile)));
             for instruction in &program.instructions {
                 instruction.document(&mut out);
             }

@@ -211,7 +211,7 @@ fn step_text(step: &StepReport) -> String {
         _ if step.over_by_bytes.0 > 0 => format!("{} over", step.over_by_bytes.short()),
         _ => "fits".to_owned(),
     };
-    format!("{}: then {}, {left}", step.words, step.allocated_bytes.short())
+    format!("{}: then it needs {}: {left}", step.words, step.allocated_bytes.short())
 }
 
 /// The largest batches of a profile's programs.
