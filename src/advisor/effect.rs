@@ -21,6 +21,7 @@ pub struct Effect {
     outcome: Option<Outcome>,
     band: Option<String>,
     is_bound: bool,
+    is_told: bool,
 }
 
 impl Effect {
@@ -38,6 +39,7 @@ impl Effect {
             outcome: prediction.outcome(case.memory.capacity),
             band: prediction.band.clone(),
             is_bound: prediction.undecided.is_some(),
+            is_told: prediction.is_told(),
             edits,
         };
         (effect, prediction)
@@ -47,6 +49,12 @@ impl Effect {
     #[must_use]
     pub const fn is_bound(&self) -> bool {
         self.is_bound
+    }
+
+    /// Whether its bytes say anything ([`Prediction::is_told`]).
+    #[must_use]
+    pub const fn is_told(&self) -> bool {
+        self.is_told
     }
 
     /// The changes.

@@ -1,6 +1,7 @@
 //! Rule `offload`: optimizer state that could be kept in host memory when HBM is tight.
 
 use super::finding::{ChangesResults, Finding, Severity};
+use super::library::Library;
 use super::program_context::{ProgramContext, Total, listed};
 use crate::analysis::class::Class;
 use crate::model::{Bytes, DeviceKind, TpuGeneration};
@@ -34,7 +35,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     finding.is_guess = true;
     finding.at_most = Some("at most: data in transfer to or from the device still takes room".to_owned());
-    finding.advice.push("place it with `NamedSharding(mesh, spec, memory_kind=\"pinned_host\")` and move it with `jax.device_put` around the update".to_owned());
+    finding.advice.push(Library::of(case).offload_state().to_owned());
     if let Some(topology) = case.device.topology {
         // A host may have more chips than the program runs on.
         let generation = case.device.name.as_deref().and_then(TpuGeneration::by_name);
@@ -46,7 +47,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             Bytes(bytes.saturating_mul(devices)).short()
         ));
     }
-    finding.advice.push("for activations: `jax.checkpoint` with `save_and_offload_only_these_names`".to_owned());
+    finding.advice.push(format!("for activations: {}", Library::of(case).offload_activations()));
     finding.warnings.push("each step transfers it to the device and back; expect slower steps".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

@@ -36,7 +36,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_worth(saved) {
         return;
     }
-    finding.title = format!("Shard optimizer state over the {devices} devices (ZeRO): {} less", Bytes(saved).short());
+    finding.title = format!("Shard optimizer state over the {devices} devices (ZeRO): {}", finding.less(""));
     finding.why = format!(
         "{} of optimizer state ({}) is replicated on every device, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; the computation stays as it is.",
         Bytes(bytes).short(),

@@ -56,15 +56,6 @@ pub(super) const NEAR: f64 = 0.05;
 /// A range wider than this says nothing about the bytes.
 pub(super) const WIDEST: f64 = 1.6;
 
-/// Whether a range of bytes is too wide to say how much is needed.
-pub(super) fn is_too_wide((low, high): (Bytes, Bytes)) -> bool {
-    // Ends that were set to this distance are a byte off.
-    high.0 as f64 > low.0 as f64 * WIDEST + NEARLY
-}
-
-/// Bytes that a range may be wider than [`WIDEST`] by rounding.
-const NEARLY: f64 = 1024.0;
-
 /// The compiler rematerialises until a program takes about this share of the available memory, or more.
 const RECOMPUTED_TO: f64 = 0.80;
 
@@ -163,6 +154,9 @@ impl Prediction {
     pub fn sentence(&self, capacity: Option<u64>, units: UnitSystem) -> String {
         if let Some(why) = &self.undecided {
             return format!("not predicted: {why}");
+        }
+        if !self.is_told() {
+            return self.verdict.without_numbers();
         }
         if self.verdict == TryVerdict::MayFit {
             return format!(

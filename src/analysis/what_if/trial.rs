@@ -2,7 +2,7 @@
 
 use super::edit::Edit;
 use super::memory::Memory;
-use super::prediction::{Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of, is_too_wide};
+use super::prediction::{Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
@@ -228,11 +228,6 @@ impl<'a> Trial<'a> {
         if fits_now && only_take_away(edits) && least <= memory.peak {
             let most = Bytes(memory.allocated.max(expected).max(worst_case.unwrap_or(0)));
             range.1 = range.1.min(most);
-        }
-        if is_changed && is_too_wide(range) {
-            state.decline(
-                "how much it takes cannot be told: that depends too much on what the compiler makes of it".to_owned(),
-            );
         }
         let is_untold = state.undecided.is_some() && !state.is_bound;
         let mut fits = memory.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);

@@ -253,8 +253,10 @@ fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if:
         let change = change.unwrap_or_default();
         let _ = writeln!(out, "      {label:<15} {:>10}  {:>22}  {change}", bytes.short(), bytes.exact());
     };
-    line("peak", what_if.peak_bytes, space.peak_bytes);
-    line("allocated", what_if.expected_bytes(), Some(space.allocated_bytes));
+    if what_if.is_told {
+        line("peak", what_if.peak_bytes, space.peak_bytes);
+        line("allocated", what_if.expected_bytes(), Some(space.allocated_bytes));
+    }
     line("always live", what_if.base_bytes, Some(space.always_live_bytes));
     if let Some(band) = &what_if.band {
         let _ = writeln!(out, "      prediction      {band}");
