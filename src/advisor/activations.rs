@@ -273,7 +273,8 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
         match stages::checkpointed(case, &patterns) {
             Some((done, all)) => {
                 let many = if done == 1 { "is" } else { "are" };
-                finding.why.push_str(&format!(" {done} of the {all} layers {many} checkpointed already."));
+                let already = format!(" {done} of the {all} layers {many} checkpointed already.");
+                finding.why.push_str(&already);
                 finding.advice.push(match all - done {
                     1 => format!("checkpoint the other layer too: {how}"),
                     left => format!("checkpoint the other {left} too: {how}"),

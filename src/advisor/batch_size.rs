@@ -126,9 +126,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         );
     }
     if micro > 1 {
-        finding.why.push_str(&format!(
+        let multiple = format!(
             " The step runs on {micro} micro-batches one after the other, so the batch stays a multiple of {micro}."
-        ));
+        );
+        finding.why.push_str(&multiple);
     }
     let results = if case.normalises_over_the_batch() {
         "change results only a little"

@@ -307,10 +307,11 @@ impl<'a> ProgramContext<'a> {
         held.first().map(|t| self.describe(t.buffer)).unwrap_or_default()
     }
 
-    /// What to add where a change to some arguments saves more than the `named` bytes that they have: results of their
-    /// shapes and types that have memory of their own change too. Empty where there are none.
+    /// What to add where a change to some arguments saves more than the `alone` bytes that it takes off the `named` bytes
+    /// that they have: results of their shapes and types that have memory of their own change too. Empty where there are
+    /// none.
     #[must_use]
-    pub fn counted_twice(&self, rows: &[usize], named: u64, saved: u64) -> String {
+    pub fn counted_twice(&self, rows: &[usize], (named, alone): (u64, u64), saved: u64) -> String {
         let mut wanted: BTreeMap<(ElementType, &[i64]), usize> = BTreeMap::new();
         for node in rows.iter().filter_map(|&row| self.node(self.memory.base[row].buffer)) {
             *wanted.entry((node.element_type, node.dimensions.as_slice())).or_default() += 1;
@@ -321,7 +322,7 @@ impl<'a> ProgramContext<'a> {
             left.filter(|left| **left > 0).map(|left| *left -= 1).is_some()
         };
         let results = self.memory.base.iter().filter(|base| is_next_value(base)).map(|base| base.size).total();
-        if saved <= named || results == 0 {
+        if saved <= alone || results == 0 {
             return String::new();
         }
         format!(

@@ -111,7 +111,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             String::new()
         }
     );
-    finding.why.push_str(&case.counted_twice(&rows, whole, saved));
+    finding.why.push_str(&case.counted_twice(&rows, (whole, whole - whole / u64::from(devices)), saved));
     let largest = case.describe(case.memory.base[rows[0]].buffer);
     finding.advice.push(format!(
         "shard them over the mesh: `NamedSharding(mesh, P(\"axis\"))` in `in_shardings` and for the initial value; the largest is {largest}"

@@ -113,7 +113,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.is_guess = guessed.saturating_mul(2) > bytes;
     if let Some(row) = rows.iter().find(|row| finding.is_guess && is_guess(row.1)) {
         let reason = classes.reason(case.memory.base[row.1].buffer).words();
-        finding.why.push_str(&format!(" That they are {} is a guess: {reason}.", class.name().to_lowercase()));
+        let guess = format!(" That they are {} is a guess: {reason}.", class.name().to_lowercase());
+        finding.why.push_str(&guess);
     }
     finding.advice.push(format!("{advice}{}", over_devices(case, &rows, bytes)));
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
@@ -168,11 +169,11 @@ mod tests {
     use crate::advisor::sketch::{Sketch, array};
     use crate::model::Opcode;
 
-    /// Findings about a product of a weight with rows of features, many or few.
+    /// Findings about a weight, and what is made of it in rows, many or few.
     fn of_product(rows: i64) -> Vec<Finding> {
         let mut sketch = Sketch::default();
         let weight = sketch.argument(array(&[1024, 1024], &[1, 0]), "params['w']");
-        let x = sketch.argument(array(&[rows, 1024], &[1, 0]), "x");
+        let x = sketch.argument(array(&[8, 1024], &[1, 0]), "x");
         let dot = sketch.instruction(Opcode::FUSION, array(&[rows, 1024], &[1, 0]), &[x, weight], "jit(f)/dot_general");
         sketch.alloc(dot);
         sketch.free(dot);

@@ -1,7 +1,7 @@
 //! The kinds of layers whose activations are kept, such as the stages of a network: which of them to checkpoint together.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::program_context::{AtPeak, ProgramContext};
 use crate::analysis::names::layer::CONTROL;
@@ -9,7 +9,6 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::what_if::Edit;
 use crate::analysis::what_if::saved_for_backward::SavedForBackward;
-use crate::model::{FastMap, FastSet};
 
 /// How many times as much as those of one kind all layers must save to be offered together.
 const NOTABLY: f64 = 1.15;
@@ -70,7 +69,7 @@ pub(super) fn checkpointed(case: &ProgramContext<'_>, patterns: &[String]) -> Op
 /// layer: `checkpoint/layer_3` is `Model/layer_3`.
 fn part_of<'a>(names: impl Iterator<Item = &'a str>, again: impl Iterator<Item = &'a str>) -> Option<(usize, usize)> {
     let inside = |name: &'a str| name.split_once('/').filter(|(scope, _)| CONTROL.contains(scope)).map(|found| found.1);
-    let (mut all, mut done, mut open): (FastSet<&str>, FastSet<&str>, FastSet<&str>) = Default::default();
+    let (mut all, mut open): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
     for name in names {
         match inside(name) {
             Some(layer) => open.insert(layer),
@@ -78,7 +77,7 @@ fn part_of<'a>(names: impl Iterator<Item = &'a str>, again: impl Iterator<Item =
         };
     }
     let is_of = |name: &str, layer: &str| name.strip_suffix(layer).is_some_and(|scope| scope.ends_with('/'));
-    let mut of_scope: FastMap<&str, &str> = FastMap::default();
+    let mut of_scope: BTreeMap<&str, &str> = BTreeMap::new();
     for &layer in &open {
         let mut known = all.iter().filter(|name| **name == layer || is_of(name, layer));
         let name = known.next().copied().unwrap_or(layer);
@@ -88,11 +87,8 @@ fn part_of<'a>(names: impl Iterator<Item = &'a str>, again: impl Iterator<Item =
         of_scope.insert(layer, name);
     }
     all.extend(of_scope.values());
-    for name in again {
-        let whole = inside(name).and_then(|layer| of_scope.get(layer).copied()).unwrap_or(name);
-        done.insert(whole);
-    }
-    done.retain(|name| all.contains(name));
+    let whole = |name: &'a str| inside(name).and_then(|layer| of_scope.get(layer).copied()).unwrap_or(name);
+    let done: BTreeSet<&str> = again.map(whole).filter(|name| all.contains(name)).collect();
     (!done.is_empty() && done.len() < all.len()).then_some((done.len(), all.len()))
 }
 

@@ -128,6 +128,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let node = largest.and_then(|row| case.node(case.memory.base[row].buffer));
     let mut finding = case.finding(NAME);
     let is_wide = node.is_some_and(|node| node.element_type.storage_bits() > 8);
+    // What each of the arrays has beyond 8 bits an element.
+    let beyond = |row: usize| {
+        let bits =
+            case.node(case.memory.base[row].buffer).map_or(0, |node| u64::from(node.element_type.storage_bits()));
+        let size = case.memory.base[row].size;
+        size - (size / bits.max(8)).saturating_mul(8).min(size)
+    };
+    let in_8_bits: u64 = rows.iter().map(|&row| beyond(row)).total();
     let mut saved = 0;
     if is_wide {
         let to = ElementType::from_name("f8e4m3fn").unwrap_or(ElementType::BF16);
@@ -173,7 +181,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             (false, _) => "",
         }
     );
-    finding.why.push_str(&case.counted_twice(&rows, bytes, saved));
+    finding.why.push_str(&case.counted_twice(&rows, (bytes, in_8_bits), saved));
     let devices = case.program.devices();
     let parts = largest.map_or(1, |row| parts(case, row));
     if parts > 1 && i64::from(devices) > parts {

@@ -42,7 +42,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         Bytes(bytes).short(),
         listed(&names, 3)
     );
-    finding.why.push_str(&case.counted_twice(&rows, bytes, saved));
+    finding.why.push_str(&case.counted_twice(&rows, (bytes, bytes - bytes / u64::from(devices)), saved));
     finding.advice.push(Library::of(case).shard_state().to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

@@ -213,7 +213,7 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
     notes.extend(space.peak_difference(program, analysis.live.as_ref()).map(|note| {
         let differs = xprof.peak_is_known && occupancy.is_some_and(|occupancy| occupancy.reserved_peak != xprof.peak);
         // The two are next to each other there under names that do not tell them apart.
-        let json = "; in JSON `peak_bytes` is XProf's and `peak.bytes` the one said here";
+        let json = "; in JSON, peak_bytes is XProf's and peak.bytes the one said here";
         if differs { format!("{note}{json}") } else { note }
     }));
     SpaceReport {
