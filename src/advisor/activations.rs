@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use super::stages;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::is_einsum;
@@ -146,7 +147,7 @@ fn without_lead(words: &str) -> String {
 /// Whether checkpointing the steps of loops inside layers takes fewer bytes than checkpointing the layers.
 fn steps_help_more(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
     let saved = |scope: String| case.saved(&case.try_out(&[Edit::Remat(scope, None)]));
-    let by_layers = pattern(case, held).map_or(0, saved);
+    let by_layers = stages::patterns(case, held).into_iter().next().map_or(0, saved);
     saved(SCAN.to_owned()) > by_layers
 }
 
@@ -189,7 +190,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     );
     if kept.stacks.iter().all(|stack| stack.is_input) {
         finding.advice.push(match steps {
-            Steps::Layers => "only the input of each layer is saved: the body is checkpointed already. Offload the inputs to the host (`jax.checkpoint_policies.save_and_offload_only_these_names`), shard them along the sequence, or checkpoint groups of layers instead of each layer".to_owned(),
+            Steps::Layers => format!("only the input of each layer is saved: the body is checkpointed already. Offload the inputs to the host ({}), shard them along the sequence, or checkpoint groups of layers instead of each layer", Library::of(case).offload_inputs()),
             _ => format!("only the input of each {} is saved: the body is checkpointed already. Checkpoint groups of them instead: a scan in a scan, with `jax.checkpoint` around the inner one", steps.one()),
         });
         return false;
@@ -248,27 +249,39 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
         case.describe_first(held),
         if has_scopes { format!(" By scope: {}{more}.", listed.join(", ")) } else { String::new() }
     );
-    let pattern = pattern(case, held);
+    let patterns = stages::patterns(case, held);
     let checkpointed =
         held.iter().filter(|t| SavedForBackward::is_checkpointed(case.name(t.family))).map(|t| t.size).total();
     if checkpointed.saturating_mul(2) > bytes {
         finding.advice.push("the layers are checkpointed already, as their operation names show; what is left is their inputs and what lies between them".to_owned());
         return false;
     }
-    let Some(pattern) = pattern else {
+    let Some(patterns) = stages::worthwhile(case, patterns) else {
         in_parts(case, finding);
         finding.advice.push("`jax.checkpoint` around each block of layers, not around the whole model, which saves nothing; no repeated blocks are recognised in the names (a `jax.named_scope` around each, with its number, would show what checkpointing it saves)".to_owned());
         return true;
     };
-    let edits = vec![Edit::Remat(pattern.clone(), None)];
+    let edits = vec![stages::edit(&patterns)];
     let saved = case.saved(&case.try_out(&edits));
     if case.is_worth(saved) {
         case.fill(finding, edits);
         if saved > bytes && case.is_worth(told) && !case.held(&case.memory.kept.scores).is_empty() {
             finding.why.push_str(&frees_scores("layers"));
         }
-        finding.is_guess = pattern == "*";
-        finding.advice.push(Library::of(case).remat(&pattern));
+        finding.is_guess = patterns == ["*"];
+        let how = Library::of(case).remat_each(&patterns);
+        match stages::checkpointed(case, &patterns) {
+            Some((done, all)) => {
+                let many = if done == 1 { "is" } else { "are" };
+                let already = format!(" {done} of the {all} layers {many} checkpointed already.");
+                finding.why.push_str(&already);
+                finding.advice.push(match all - done {
+                    1 => format!("checkpoint the other layer too: {how}"),
+                    left => format!("checkpoint the other {left} too: {how}"),
+                });
+            }
+            None => finding.advice.push(how),
+        }
     } else {
         in_parts(case, finding);
     }
@@ -285,6 +298,8 @@ const PARTS: [u32; 4] = [2, 4, 8, 16];
 fn in_parts(case: &ProgramContext<'_>, finding: &mut Finding) {
     let Some(batch) = case.memory.data.first().map(DataArgument::batch) else { return };
     let edits = |parts: u32| vec![Edit::Micro(parts)];
+    // What is divided is the part of the batch that the step runs on now.
+    let batch = batch / case.memory.micro_batches(case.program);
     let divides = |parts: &u32| batch % i64::from(*parts) == 0 && batch > i64::from(*parts);
     let parts: Vec<u32> = PARTS.into_iter().filter(divides).collect();
     let fits = |parts: &&u32| case.fits_with(&edits(**parts), Depth::Verdict);
@@ -320,18 +335,6 @@ fn numbered(name: &str) -> Vec<(&str, u64)> {
         rest = after;
     }
     parts
-}
-
-/// Pattern of the layers that hold most, such as `layer_*`; `None` if no layers repeat.
-fn pattern(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
-    let mut patterns: BTreeMap<&str, u64> = BTreeMap::new();
-    for t in held {
-        if let Some(layer) = case.memory.kept.layer(t.family) {
-            let entry = patterns.entry(layer.pattern.as_str()).or_default();
-            *entry = entry.saturating_add(t.size);
-        }
-    }
-    patterns.into_iter().max_by_key(|row| row.1).map(|row| row.0.to_owned())
 }
 
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {

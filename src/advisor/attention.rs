@@ -25,10 +25,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
-        "Attention scores take {} ({} of the peak): {} less if computed block by block",
+        "Attention scores take {} ({} of the peak): {}",
         Bytes(bytes).short(),
         percent(bytes, case.memory.peak.max(1)),
-        Bytes(saved).short()
+        finding.less(" if computed block by block")
     );
     let (pair, growth) = if case.memory.kept.are_crossed {
         ("pair of positions of two sequences".to_owned(), "product of the two lengths")

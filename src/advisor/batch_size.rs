@@ -19,7 +19,12 @@ pub const MOST_TIMES: i64 = 64;
 pub fn largest(case: &ProgramContext<'_>) -> Option<(i64, i64)> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
     let fits = |edits: &[Edit]| case.fits_with(edits, Depth::Estimate);
-    once(&case.largest_batch, || search(case, now, &fits)).map(|size| (size, now))
+    once(&case.largest_batch, || search(case, now, &fits).map(|size| in_units(case, size))).map(|size| (size, now))
+}
+
+/// The largest batch up to a size that divides into as many micro-batches as the step has already.
+fn in_units(case: &ProgramContext<'_>, size: i64) -> i64 {
+    size - size % case.memory.micro_batches(case.program)
 }
 
 /// Whether a batch of another size is one whose memory cannot be told from that of the present one.
@@ -31,9 +36,9 @@ fn is_beyond(case: &ProgramContext<'_>, now: i64, size: i64) -> bool {
 #[must_use]
 pub fn largest_maybe(case: &ProgramContext<'_>) -> Option<i64> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
-    search(case, now, &|edits| {
-        matches!(case.try_to(edits, Depth::Estimate).verdict, TryVerdict::Fits | TryVerdict::MayFit)
-    })
+    let may_fit =
+        |edits: &[Edit]| matches!(case.try_to(edits, Depth::Estimate).verdict, TryVerdict::Fits | TryVerdict::MayFit);
+    search(case, now, &may_fit).map(|size| in_units(case, size))
 }
 
 fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool) -> Option<i64> {
@@ -65,6 +70,11 @@ fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool)
     (!is_beyond(case, now, low) && (low == now || !is_beyond(case, now, high))).then_some(low)
 }
 
+/// How much of the batch a smaller one is: `Half`, or `A smaller part of`.
+const fn share_in_words(half: i64, now: i64) -> &'static str {
+    if (now + 1) / 2 == half { "Half" } else { "A part of" }
+}
+
 /// Reports what half the batch would save, and the largest batch that fits.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(first) = case.memory.data.first() else { return };
@@ -72,19 +82,29 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if now < 2 {
         return;
     }
+    // A step that runs on parts of its batch needs as many of them in a smaller one.
+    let micro = case.memory.micro_batches(case.program);
+    let half = if micro > 1 { in_units(case, now / 2).max(micro) } else { (now + 1) / 2 };
+    if half >= now {
+        return;
+    }
+    let times = if half * 2 == now || micro <= 1 { 0.5 } else { half as f64 / now as f64 };
     let mut finding = case.remedy(NAME);
-    let saved = case.fill(&mut finding, vec![Edit::Batch(0.5)]);
+    let saved = case.fill(&mut finding, vec![Edit::Batch(times)]);
     if !case.is_worth(saved) || case.severity() == Severity::Hint {
         return;
     }
     let largest = largest(case);
     let fitting = match largest {
         Some((size, now)) if size < now && size > 0 => format!("; about {size} per device is the largest that fits"),
-        Some((0, _)) => "; not even a batch of 1 fits".to_owned(),
+        Some((0, _)) => format!("; not even a batch of {micro} fits"),
         _ => String::new(),
     };
-    finding.title =
-        format!("Half the batch ({now} to {} per device): {} less{fitting}", (now + 1) / 2, Bytes(saved).short());
+    finding.title = format!(
+        "{} the batch ({now} to {half} per device): {} less{fitting}",
+        share_in_words(half, now),
+        Bytes(saved).short()
+    );
     let recomputes = case.memory.rematerialised > 0;
     let scales = if recomputes {
         format!("Temporaries scale with the batch of {now}, but with a smaller one the compiler recomputes less.")
@@ -105,6 +125,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             "the saving is less than proportional: the batch may be the minor dimension, which is padded to a multiple of 128".to_owned(),
         );
     }
+    if micro > 1 {
+        let multiple = format!(
+            " The step runs on {micro} micro-batches one after the other, so the batch stays a multiple of {micro}."
+        );
+        finding.why.push_str(&multiple);
+    }
     let results = if case.normalises_over_the_batch() {
         "change results only a little"
     } else {
@@ -122,19 +148,16 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("run the parts one after the other: results stay the same, in more time".to_owned());
     }
     // Equal parts, as for micro-batches: the fewest that fit.
-    let parts = [2i64, 4, 8, 16, 32, 64].into_iter().filter(|parts| now % parts == 0);
+    let parts = [2i64, 4, 8, 16, 32, 64].into_iter().filter(|parts| now % (parts * micro) == 0);
     if let Some((size, now)) = largest
         && size < now
         && let Some(parts) = parts.into_iter().find(|parts| now / parts <= size)
         && parts > 2
     {
         finding.warnings.clear();
-        let saved = case.fill(&mut finding, vec![Edit::Batch(1.0 / parts as f64)]);
-        finding.title = format!(
-            "1/{parts} of the batch ({now} to {} per device): {} less{fitting}",
-            now / parts,
-            Bytes(saved).short()
-        );
+        case.fill(&mut finding, vec![Edit::Batch(1.0 / parts as f64)]);
+        finding.title =
+            format!("1/{parts} of the batch ({now} to {} per device): {}{fitting}", now / parts, finding.less(""));
     }
     finding.changes_results = ChangesResults::Yes;
     finding.buffers = case.memory.data.iter().map(|d| case.memory.base[d.base as usize].buffer).collect();

@@ -50,8 +50,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     // A program with thousands of arguments receives them as one tuple, without names.
     let said = if names.is_empty() { "the arguments".to_owned() } else { listed(&names, 4) };
     let mut finding = case.finding(NAME);
-    let saved = case.fill(&mut finding, vec![Edit::Donate(edit)]);
-    finding.title = format!("Donate {said}: {} less at the peak", Bytes(saved).short());
+    case.fill(&mut finding, vec![Edit::Donate(edit)]);
+    finding.title = format!("Donate {said}: {}", finding.less(" at the peak"));
     finding.why = format!(
         "{} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. If it is donated, the result is written in its place.",
         counted(meant.len(), "argument has", "arguments have")

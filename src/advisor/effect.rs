@@ -20,6 +20,8 @@ pub struct Effect {
     fits_already: bool,
     outcome: Option<Outcome>,
     band: Option<String>,
+    is_bound: bool,
+    is_told: bool,
 }
 
 impl Effect {
@@ -36,9 +38,23 @@ impl Effect {
             fits_already: case.before.fits == Some(true),
             outcome: prediction.outcome(case.memory.capacity),
             band: prediction.band.clone(),
+            is_bound: prediction.undecided.is_some(),
+            is_told: prediction.is_told(),
             edits,
         };
         (effect, prediction)
+    }
+
+    /// Whether the bytes needed are only known not to be more: how much it saves cannot be told.
+    #[must_use]
+    pub const fn is_bound(&self) -> bool {
+        self.is_bound
+    }
+
+    /// Whether its bytes say anything ([`Prediction::is_told`]).
+    #[must_use]
+    pub const fn is_told(&self) -> bool {
+        self.is_told
     }
 
     /// The changes.

@@ -126,7 +126,7 @@ fn scoped_vmem(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// E1000, scenarios 2 and 3: one huge allocation, or the sum of many. Only if no dump shows more.
 fn listing(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    if subject.profile.programs.iter().any(|program| program.has_buffer_assignment && !program.is_listing) {
+    if subject.profile.shows_buffers() {
         return;
     }
     for (row, failure) in errors(subject, &[FailureKind::TpuHbmListing]) {

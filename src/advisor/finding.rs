@@ -146,10 +146,25 @@ impl Finding {
         self.band().is_some_and(|band| band.starts_with("at most"))
     }
 
+    /// Whether the bytes of its effect say anything; true where it has none.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        self.effect.as_ref().is_none_or(Effect::is_told)
+    }
+
+    /// What its changes save, for a title: `4.17 GiB less in 8 chunks`, or `less in 8 chunks, but how much cannot be told`.
+    #[must_use]
+    pub fn less(&self, how: &str) -> String {
+        match self.saves_bytes() {
+            Some(_) if !self.is_told() => format!("less{how}, but how much cannot be told"),
+            saves => format!("{} less{how}", saves.unwrap_or_default().short()),
+        }
+    }
+
     /// By how much the peak falls, in words: `\u{2212}13.9 GiB`, `up to \u{2212}957 MiB`; empty if it does not.
     #[must_use]
     pub fn saving_in_words(&self, units: UnitSystem) -> String {
-        let saves = self.saves_bytes().filter(|bytes| bytes.0 > 0);
+        let saves = self.saves_bytes().filter(|bytes| bytes.0 > 0 && self.is_told());
         let bound = if self.saves_at_most() { "up to " } else { "" };
         saves.map(|bytes| format!("{bound}{}", units.signed(-i128::from(bytes.0)))).unwrap_or_default()
     }
@@ -184,7 +199,7 @@ impl Finding {
     /// fit, and nothing where the program fits as it is.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
-        let effect = self.effect.as_ref()?;
+        let effect = self.effect.as_ref().filter(|effect| effect.is_told())?;
         let outcome = effect.outcome()?;
         match &self.at_most {
             None => Some(outcome),
@@ -192,20 +207,34 @@ impl Finding {
         }
     }
 
-    /// What its changes do, in words: `saves 37.0 GiB at the peak, 19.2 GiB after; with this alone it needs 19.4 GiB: 3.65
-    /// GiB over`, or `15.2 to 23.8 GiB: may fit`.
+    /// What its changes do, in words: `saves 37.0 GiB at the peak, which is 19.2 GiB then; with this alone it needs 19.4
+    /// GiB: 3.65 GiB over`, or `15.2 to 23.8 GiB: may fit`.
     #[must_use]
     pub fn effect_in_words(&self) -> Option<String> {
         let (saves, after) = (self.saves_bytes()?, self.peak_after_bytes()?);
-        let bound = if self.saves_at_most() { "up to " } else { "" };
+        if let Some(effect) = self.effect.as_ref().filter(|effect| !effect.is_told()) {
+            let alone = match effect.verdict() {
+                TryVerdict::Fits => "; with this alone the program fits",
+                TryVerdict::MayFit => "; with this alone the program may fit",
+                TryVerdict::Over => "; with this alone the program does not fit",
+                TryVerdict::Unknown => "",
+            };
+            return Some(format!("how much it saves cannot be told{alone}"));
+        }
+        let is_bound = self.effect.as_ref().is_some_and(Effect::is_bound);
+        let (bound, most) = match (is_bound, self.saves_at_most()) {
+            (true, _) => ("at least ", "at most "),
+            (false, true) => ("up to ", ""),
+            (false, false) => ("", ""),
+        };
         let outcome = self.outcome().map(|outcome| outcome.words(UnitSystem::Binary));
         let needs = self.effect.as_ref().filter(|_| self.at_most.is_none()).map(|effect| match effect.outcome() {
             Some(Outcome::MayFit) => format!(" it needs {} to {}", effect.range().0.short(), effect.range().1.short()),
-            _ => format!(" it needs {}", effect.allocated().short()),
+            _ => format!(" it needs {most}{}", effect.allocated().short()),
         });
         let needs = needs.unwrap_or_default();
         let outcome = outcome.map(|words| format!("; with this alone{needs}: {words}")).unwrap_or_default();
-        Some(format!("saves {bound}{} at the peak, {} after{outcome}", saves.short(), after.short()))
+        Some(format!("saves {bound}{} at the peak, which is {most}{} then{outcome}", saves.short(), after.short()))
     }
 
     /// Error of such predictions on real pairs of programs (`within 3 % on 15 of 17 pairs`), or [`Self::at_most`].

@@ -1,6 +1,7 @@
 //! Rule `gathered`: gathered or copied weights of many layers that are live at the peak together.
 
 use super::finding::{ChangesResults, Finding};
+use super::layout_copy;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::{Class, Reason};
 use crate::model::Bytes;
@@ -24,8 +25,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         |t: &&AtPeak, reason: Reason| classes.of(t.buffer) == Class::Weight && classes.reason(t.buffer) == reason;
     let is_gathered = |t: &&AtPeak| is_copy(t, Reason::Gathered) || is_gather(case, t);
     let gathered: Vec<&AtPeak> = case.peak.iter().filter(is_gathered).collect();
-    let copied: Vec<&AtPeak> =
-        case.peak.iter().filter(|t| is_copy(t, Reason::CopyOfArgument) && !is_gathered(t)).collect();
+    // Copies in another layout have a rule of their own.
+    let is_cast =
+        |t: &&AtPeak| is_copy(t, Reason::CopyOfArgument) && layout_copy::copied_argument(case, t.buffer).is_none();
+    let copied: Vec<&AtPeak> = case.peak.iter().filter(|t| is_cast(t) && !is_gathered(t)).collect();
     let sum = |held: &[&AtPeak]| held.iter().map(|t| t.size).total();
     let (whole, casts) = (sum(&gathered), sum(&copied));
     if !case.is_worth(whole.saturating_add(casts)) {

@@ -2,43 +2,76 @@
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total};
+use crate::analysis::class::{Class, origin};
 use crate::analysis::what_if::Role;
-use crate::model::{BufferId, Bytes, InstructionId, NO_ROW, Opcode};
+use crate::model::{BufferId, Bytes, ShapeNode, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "layout_copy";
 
-/// The argument that a plain copy reads, directly or through views.
-fn copied_argument(case: &ProgramContext<'_>, buffer: BufferId) -> Option<usize> {
-    let program = case.program;
-    let mut at = program.buffers.instruction_of(buffer)?;
-    if program.instructions.opcode.get(at.index()) != Some(&Opcode::COPY) {
-        return None;
+/// The argument (row of the base) that a buffer at the peak is a copy of in another layout.
+pub(super) fn copied_argument(case: &ProgramContext<'_>, buffer: BufferId) -> Option<usize> {
+    let origin = origin::of(case.program, buffer).filter(|origin| !origin.is_gathered)?;
+    let (row, ..) = case.arguments().find(|argument| argument.2 == origin.argument)?;
+    let (copy, argument) = (case.node(buffer)?, case.node(case.memory.base[row].buffer)?);
+    (copy.element_type == argument.element_type && are_laid_out_differently(copy, argument)).then_some(row)
+}
+
+/// The dimensions of an array as they lie in memory, the most major first, without those of one element.
+fn in_memory(node: &ShapeNode) -> Option<Vec<i64>> {
+    let order = &node.layout.as_ref()?.minor_to_major;
+    let sizes = order.iter().rev().map(|&dimension| node.dimensions.get(dimension as usize).copied());
+    let sizes: Option<Vec<i64>> = sizes.collect();
+    Some(sizes?.into_iter().filter(|&size| size != 1).collect())
+}
+
+/// Whether two arrays of the same elements have their dimensions in another order. Arrays of which one has dimensions of
+/// the other merged may lie alike.
+fn are_laid_out_differently(a: &ShapeNode, b: &ShapeNode) -> bool {
+    let (Some(first), Some(second)) = (in_memory(a), in_memory(b)) else { return false };
+    if first != second {
+        let sorted = |mut sizes: Vec<i64>| {
+            sizes.sort_unstable();
+            sizes
+        };
+        return sorted(first) == sorted(second);
     }
-    for _ in 0..16 {
-        let &row = program.instructions.operands_of(at).first().filter(|&&row| row != NO_ROW)?;
-        at = InstructionId(row);
-        match *program.instructions.opcode.get(at.index())? {
-            Opcode::PARAMETER => break,
-            Opcode::BITCAST | Opcode::GET_TUPLE_ELEMENT | Opcode::COPY => {}
-            _ => return None,
-        }
+    let order = |node: &ShapeNode| node.layout.as_ref().map(|layout| layout.minor_to_major.clone());
+    // Sides of equal length do not tell.
+    a.dimensions == b.dimensions && order(a) != order(b) && !first.is_empty() && !is_same_but_for_ones(a, b)
+}
+
+/// Whether two arrays of the same dimensions have those of more than one element in the same order.
+fn is_same_but_for_ones(a: &ShapeNode, b: &ShapeNode) -> bool {
+    let order = |node: &ShapeNode| -> Vec<u32> {
+        let all = node.layout.iter().flat_map(|layout| layout.minor_to_major.iter().copied());
+        all.filter(|&dimension| node.dimensions.get(dimension as usize).is_some_and(|&size| size != 1)).collect()
+    };
+    order(a) == order(b)
+}
+
+/// The classes of some arguments in words, those of most bytes first: `optimizer state and weights`.
+fn classes_in_words(case: &ProgramContext<'_>, found: &[(&AtPeak, usize)]) -> String {
+    let classes = case.analysis.classes(case.program);
+    let rows = found.iter().map(|&(t, row)| (case.memory.base[row].buffer, Bytes(t.size)));
+    let names = classes.sums(rows).into_iter().map(|sum| match sum.0 {
+        Class::Weight => "weights".to_owned(),
+        Class::Input => "inputs".to_owned(),
+        Class::Cache => "the cache".to_owned(),
+        other => other.name().to_lowercase(),
+    });
+    let names: Vec<String> = names.collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, first)) => format!("{} and {last}", first.join(", ")),
+        None => "arguments".to_owned(),
     }
-    case.memory.base.iter().position(|base| {
-        matches!(base.role, Role::Argument { .. }) && program.buffers.instruction_of(base.buffer) == Some(at)
-    })
 }
 
 /// Looks for copies of whole arguments in another layout.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
-    let mut found: Vec<(&AtPeak, usize)> = Vec::new();
-    for t in &case.peak {
-        let Some(row) = copied_argument(case, t.buffer) else { continue };
-        let layout = |buffer| case.node(buffer).and_then(|node| node.layout.as_ref()).map(|l| l.minor_to_major.clone());
-        if layout(t.buffer) != layout(case.memory.base[row].buffer) {
-            found.push((t, row));
-        }
-    }
+    let found: Vec<(&AtPeak, usize)> =
+        case.peak.iter().filter_map(|t| Some((t, copied_argument(case, t.buffer)?))).collect();
     let bytes: u64 = found.iter().map(|f| f.0.size).total();
     if !case.is_worth(bytes) {
         return;
@@ -46,7 +79,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut finding = case.remedy(NAME);
     let families: Vec<usize> = found.iter().map(|f| f.0.family).collect();
     case.at_stake_without(&mut finding, &families, "at most, if none of the copies is made");
-    finding.title = format!("{} of arguments are copied in full to another layout", Bytes(bytes).short());
+    finding.title = format!(
+        "Copies of {} in another layout take {} of the peak: {}",
+        classes_in_words(case, &found),
+        percent(bytes, case.at_peak()),
+        Bytes(bytes).short()
+    );
     let text = |buffer| case.program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)).unwrap_or_default();
     finding.why = found
         .first()
@@ -57,7 +95,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 _ => "",
             };
             format!(
-                "`{path}` arrives as {} and is copied to {}{}.",
+                "`{path}` arrives as {} and is copied to {}{}. While a copy is live, the argument is in memory twice.",
                 text(base.buffer),
                 text(t.buffer),
                 match found.len() {
@@ -68,7 +106,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             )
         })
         .unwrap_or_default();
-    finding.advice.push("let the compiler choose the layout of these arguments: `jax.jit(f, in_shardings=Format(Layout.AUTO))`, and keep them in that layout between calls".to_owned());
+    finding.advice.push("let the compiler choose the layout of these arguments, and of the results that take their place: `jax.jit(f, in_shardings=Format(Layout.AUTO), out_shardings=Format(Layout.AUTO))` (`jax.experimental.layout`), and keep them in that layout between calls".to_owned());
     finding.advice.push("or store the array transposed, so that its default layout is the one needed".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.reference = "tpu-inference issue 1882 of vLLM (whole-weight copies); JAX, layouts of arguments";
@@ -80,6 +118,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 mod tests {
     use super::*;
     use crate::advisor::sketch::{Sketch, array};
+    use crate::model::Opcode;
 
     fn copied(order: &[u32]) -> Vec<Finding> {
         let mut sketch = Sketch::default();

@@ -3,9 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use super::program_context::ProgramContext;
+use super::program_context::{ProgramContext, listed};
 use crate::analysis::flow::steps::Steps;
 use crate::model::InstructionId;
+
+/// Most patterns of layers that are listed.
+const MOST_PATTERNS: usize = 4;
+
+/// How Haliax recomputes the layers of a stack.
+const HALIAX_STACKED: &str =
+    "Haliax: `Stacked.init(Layers, Block, gradient_checkpointing=True)`, with your own axis and block";
 
 /// Most operations whose source files are checked.
 const MOST_LOOKED_AT: usize = 400;
@@ -19,6 +26,8 @@ pub enum Library {
     Tunix,
     /// Keras.
     Keras,
+    /// Haliax, with its `Stacked` layers.
+    Haliax,
     /// Equinox.
     Equinox,
     /// Haiku.
@@ -59,6 +68,8 @@ impl Library {
             (Self::Tunix, has("tunix")),
             (Self::Torchax, has("torchax")),
             (Self::Keras, has("keras") || has("keras_hub")),
+            // Without its scans, nothing of a program is its own.
+            (Self::Haliax, has("haliax/scan")),
             (Self::Equinox, has("equinox")),
             (Self::Haiku, has("haiku")),
             (Self::Nnx, has("flax/nnx") && !has("flax/linen")),
@@ -79,6 +90,7 @@ impl Library {
         // What libraries offer is for layers.
         let own = match self {
             _ if steps != Steps::Layers => "",
+            Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` on the scan's body",
             Self::Haiku => "Haiku: `hk.remat` on the function that `hk.scan` or `hk.layer_stack` runs",
             Self::Linen => "Flax: `nn.remat_scan`, or `nn.remat` on the module inside `nn.scan`",
@@ -90,7 +102,16 @@ impl Library {
     /// How to recompute layers in the backward pass; `layers` is their name pattern.
     #[must_use]
     pub fn remat(self, layers: &str) -> String {
-        let of_each = if layers == "*" { "block".to_owned() } else { format!("`{layers}`") };
+        self.remat_each(&[layers.to_owned()])
+    }
+
+    /// As [`Self::remat`], for layers of several kinds.
+    #[must_use]
+    pub fn remat_each(self, layers: &[String]) -> String {
+        let of_each = match layers {
+            [all] if all == "*" => "block".to_owned(),
+            _ => listed(layers, MOST_PATTERNS),
+        };
         let general = format!(
             "`jax.checkpoint` around each {of_each}: its inputs are kept, the rest is recomputed in the backward pass"
         );
@@ -107,6 +128,7 @@ impl Library {
             Self::Keras => {
                 "Keras: `keras.RematScope(mode=\"full\")` around the construction of the model, or `keras.remat` around each layer's call"
             }
+            Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",
             Self::Haiku => "Haiku: `hk.remat` around each block, not around the whole network",
             Self::Torchax => {
@@ -122,7 +144,7 @@ impl Library {
     #[must_use]
     pub fn donate(self, names: &str) -> String {
         match self {
-            Self::Equinox => {
+            Self::Equinox | Self::Haliax => {
                 "Equinox: `eqx.filter_jit(donate=\"all\")` on the step; with `donate=\"all-except-first\"` the first argument is kept, such as a model that is passed first".to_owned()
             }
             Self::Nnx | Self::Tunix => format!("`nnx.jit(step, donate_argnames=…)` with {names}"),
@@ -145,11 +167,72 @@ impl Library {
         }
     }
 
+    /// How to compute in bfloat16 with parameters that keep their type.
+    #[must_use]
+    pub const fn compute_in_bfloat16(self) -> &'static str {
+        match self {
+            Self::Keras => {
+                "Keras: the policy `mixed_bfloat16` (`keras.config.set_dtype_policy(\"mixed_bfloat16\")` before the model is built, or `dtype=\"mixed_bfloat16\"` of it)"
+            }
+            Self::MaxText => "MaxText: `dtype=bfloat16`, with `weight_dtype=float32`",
+            _ => {
+                "cast weights and inputs where they are used (`x.astype(jnp.bfloat16)`, `dtype=jnp.bfloat16` of the layers)"
+            }
+        }
+    }
+
+    /// How to have parameters, optimizer state and computation in bfloat16.
+    #[must_use]
+    pub const fn all_in_bfloat16(self) -> &'static str {
+        match self {
+            Self::Keras => {
+                "parameters, optimizer state and computation in bfloat16 (Keras: the policy `bfloat16`, `dtype=\"bfloat16\"` of the model, which makes the weights bfloat16 too)"
+            }
+            Self::MaxText => {
+                "parameters, optimizer state and computation in bfloat16 (MaxText: `weight_dtype=bfloat16`, `mu_dtype=bfloat16`, `dtype=bfloat16`)"
+            }
+            _ => {
+                "parameters, optimizer state and computation in bfloat16 (`param_dtype=jnp.bfloat16` of the layers, `mu_dtype=jnp.bfloat16` of `optax.adamw`)"
+            }
+        }
+    }
+
+    /// How to keep optimizer state in the host's memory.
+    #[must_use]
+    pub const fn offload_state(self) -> &'static str {
+        match self {
+            Self::MaxText => "MaxText: `optimizer_memory_host_offload=True`",
+            _ => {
+                "place it with `NamedSharding(mesh, spec, memory_kind=\"pinned_host\")` and move it with `jax.device_put` around the update"
+            }
+        }
+    }
+
+    /// How to keep activations in the host's memory from the forward to the backward pass.
+    #[must_use]
+    pub const fn offload_activations(self) -> &'static str {
+        match self {
+            Self::MaxText => {
+                "MaxText: `remat_policy=minimal_offloaded`, or `remat_policy=custom` with those meant set to `offload` (`decoder_layer_input=offload`)"
+            }
+            _ => "`jax.checkpoint` with the policy `jax.checkpoint_policies.save_and_offload_only_these_names`",
+        }
+    }
+
+    /// How to keep the inputs of checkpointed layers in the host's memory.
+    #[must_use]
+    pub const fn offload_inputs(self) -> &'static str {
+        match self {
+            Self::MaxText => "MaxText: `remat_policy=custom` with `decoder_layer_input=offload`",
+            _ => "`jax.checkpoint_policies.save_and_offload_only_these_names`",
+        }
+    }
+
     /// How to give the optimizer state a sharding of its own.
     #[must_use]
     pub const fn shard_state(self) -> &'static str {
         match self {
-            Self::Equinox => {
+            Self::Equinox | Self::Haliax => {
                 "give the optimizer state its own sharding: `eqx.filter_shard` with a `NamedSharding` over the mesh axis of the batch, when it is made and on the step's result; constrain the gradients to it before the update"
             }
             Self::Keras => {
@@ -201,8 +284,10 @@ fn package_of(file: &str) -> Vec<String> {
     let mut parts = inside.split('/');
     let Some(package) = parts.next() else { return Vec::new() };
     let mut found = vec![package.to_owned()];
-    if let (true, Some(part)) = (package == "flax", parts.next()) {
-        found.push(format!("{package}/{part}"));
+    match package {
+        "flax" => found.extend(parts.next().map(|part| format!("{package}/{part}"))),
+        "haliax" if inside.ends_with("/scan.py") => found.push(format!("{package}/scan")),
+        _ => {}
     }
     found
 }
@@ -222,5 +307,22 @@ mod tests {
         assert_eq!(library(&[&of("keras/src/layers/layer.py")]), Library::Keras);
         assert_eq!(library(&[&of("flax/linen/module.py"), &of("optax/base.py")]), Library::Linen);
         assert_eq!(library(&["/home/user/train.py"]), Library::Jax);
+        assert_eq!(library(&[&of("haliax/nn/scan.py"), &of("equinox/_module.py")]), Library::Haliax);
+        assert_eq!(library(&[&of("haliax/core.py"), &of("equinox/_module.py")]), Library::Equinox);
+    }
+
+    #[test]
+    fn keras_has_a_policy_that_keeps_wide_weights_and_one_that_does_not() {
+        assert!(Library::Keras.compute_in_bfloat16().contains("mixed_bfloat16"));
+        let all = Library::Keras.all_in_bfloat16();
+        assert!(all.contains("`bfloat16`") && !all.contains("mixed"), "{all}");
+    }
+
+    #[test]
+    fn layers_of_several_kinds_are_named() {
+        let kinds = ["stage0_*".to_owned(), "stage1_*".to_owned()];
+        let words = Library::Jax.remat_each(&kinds);
+        assert!(words.starts_with("`jax.checkpoint` around each `stage0_*`, `stage1_*`: "), "{words}");
+        assert!(Library::Jax.remat("*").starts_with("`jax.checkpoint` around each block: "));
     }
 }

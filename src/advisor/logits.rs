@@ -30,10 +30,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
-        "Logits over {} tokens take {} of the peak: {} less in {PARTS} chunks",
+        "Logits over {} tokens take {} of the peak: {}",
         thousands(vocabulary.unsigned_abs()),
         Bytes(bytes).short(),
-        Bytes(saved).short()
+        finding.less(&format!(" in {PARTS} chunks"))
     );
     finding.why = format!(
         "At the peak, {} the vocabulary as a dimension, for all positions at once; the largest is {}. The loss needs only one number per position; logits and their gradient are intermediate values.",

@@ -31,6 +31,7 @@ mod scoped_vmem;
 mod search;
 #[cfg(test)]
 mod sketch;
+mod stages;
 mod state_in_place;
 mod subject;
 mod temporaries;

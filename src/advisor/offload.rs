@@ -1,9 +1,10 @@
 //! Rule `offload`: optimizer state that could be kept in host memory when HBM is tight.
 
 use super::finding::{ChangesResults, Finding, Severity};
+use super::library::Library;
 use super::program_context::{ProgramContext, Total, listed};
 use crate::analysis::class::Class;
-use crate::model::{Bytes, DeviceKind};
+use crate::model::{Bytes, DeviceKind, TpuGeneration};
 
 /// Name of the rule.
 pub const NAME: &str = "offload";
@@ -34,15 +35,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     finding.is_guess = true;
     finding.at_most = Some("at most: data in transfer to or from the device still takes room".to_owned());
-    finding.advice.push("place it with `NamedSharding(mesh, spec, memory_kind=\"pinned_host\")` and move it with `jax.device_put` around the update".to_owned());
+    finding.advice.push(Library::of(case).offload_state().to_owned());
     if let Some(topology) = case.device.topology {
+        // A host may have more chips than the program runs on.
+        let generation = case.device.name.as_deref().and_then(TpuGeneration::by_name);
+        let per_chip = generation.map_or(1, |generation| u64::from(generation.devices_per_chip).max(1));
+        let devices = topology.chips_per_host.saturating_mul(per_chip).min(u64::from(case.program.devices()));
         finding.advice.push(format!(
-            "the {} chips of a host need {} of host memory for it",
-            topology.chips_per_host,
-            Bytes(bytes.saturating_mul(topology.chips_per_host)).short()
+            "{} {} of host memory for it",
+            if devices == 1 { "it needs".to_owned() } else { format!("its {devices} devices on a host need") },
+            Bytes(bytes.saturating_mul(devices)).short()
         ));
     }
-    finding.advice.push("for activations: `jax.checkpoint` with `save_and_offload_only_these_names`".to_owned());
+    finding.advice.push(format!("for activations: {}", Library::of(case).offload_activations()));
     finding.warnings.push("each step transfers it to the device and back; expect slower steps".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

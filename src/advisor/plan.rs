@@ -30,6 +30,8 @@ pub struct Plan {
     pub over: Bytes,
     /// Lower end of the predicted allocated bytes.
     pub at_best: Bytes,
+    /// Whether its bytes say anything ([`Prediction::is_told`]).
+    pub is_told: bool,
     /// What it comes to; `None` if nothing can be said.
     pub outcome: Option<Outcome>,
     /// Whether results may change.
@@ -53,6 +55,8 @@ pub struct Step {
     pub over: Bytes,
     /// Whether the program fits after it.
     pub verdict: TryVerdict,
+    /// Whether the bytes say anything ([`Prediction::is_told`]).
+    pub is_told: bool,
 }
 
 /// Largest number of changes of which all combinations are tried; longer plans are built greedily.
@@ -143,7 +147,8 @@ fn lengthen(search: &Search<'_, '_>, allowed: &[usize]) -> Option<Plan> {
 /// keep results the same, where the step does not normalise over the batch; if their gradients take too much, the batch
 /// itself has to shrink, once nothing that may keep results is left.
 fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan, level: ChangesResults) -> Option<Plan> {
-    let now = case.memory.data.first()?.batch();
+    // A step that runs on parts of its batch divides each of them further.
+    let now = case.memory.data.first()?.batch() / case.memory.micro_batches(case.program);
     if nearest.edits.iter().any(|edit| matches!(edit, Edit::Batch(_) | Edit::Micro(_))) {
         return None;
     }
@@ -206,6 +211,7 @@ fn of_prediction(
         fits,
         over: Bytes(if fits { 0 } else { over }),
         at_best: prediction.allocated_range.0,
+        is_told: prediction.is_told(),
         outcome: prediction.outcome(case.memory.capacity),
         changes_results,
         summary: summary(&prediction.edits, prediction, capacity, fits),
@@ -322,6 +328,7 @@ impl Plan {
                     allocated: prediction.expected(),
                     over: Bytes(prediction.expected().0.saturating_sub(capacity)),
                     verdict: prediction.verdict,
+                    is_told: prediction.is_told(),
                 }
             })
             .collect();
@@ -367,6 +374,10 @@ fn in_a_row(mut words: Vec<String>) -> String {
 fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -> String {
     let list = in_a_row(edits.iter().map(shortly).collect());
     let limit = UnitSystem::Binary.capacity(Bytes(capacity));
+    if !prediction.is_told() {
+        let begin = if fits { "With" } else { "Nothing found is certain to be enough: with" };
+        return format!("{begin} {list} the program {}", prediction.verdict.without_numbers());
+    }
     if !fits && prediction.verdict == TryVerdict::MayFit {
         return format!(
             "Nothing found is certain to be enough: with {list} the program may fit; it needs between {} and {} of {limit}, depending on what the compiler recomputes",

@@ -1,6 +1,7 @@
 //! Rule `precision`: 32-bit floats where 16 bits might do.
 
 use super::finding::{ChangesResults, Finding, Severity};
+use super::library::Library;
 use super::program_context::{ProgramContext, Total};
 use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
@@ -50,9 +51,9 @@ fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     finding.title = format!(
-        "{} of weights and optimizer state are 32-bit floats: {} less in bfloat16",
+        "{} of weights and optimizer state are 32-bit floats: {}",
         Bytes(bytes).short(),
-        Bytes(saved).short()
+        finding.less(" in bfloat16")
     );
     "The program computes in 16 bits already; these arguments keep 32 bits, so that small updates are not lost."
         .clone_into(&mut finding.why);
@@ -97,36 +98,55 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut finding = case.remedy(NAME);
     let only_compute = case.is_worth(some) && some.saturating_mul(2) >= all;
     let edit = if only_compute { Edit::Compute(bf16) } else { Edit::Dtype(Arguments::all(), bf16) };
-    let saved = case.fill(&mut finding, vec![edit]);
+    case.fill(&mut finding, vec![edit]);
     finding.title = format!(
-        "{} of the peak is 32-bit floats: {}{} less in bfloat16",
+        "{} of the peak is 32-bit floats: {}{}",
         capitalised(&percent(temporaries.saturating_add(kept), case.at_peak())),
-        if only_compute { "up to " } else { "" },
-        Bytes(saved).short()
+        if only_compute && finding.is_told() { "up to " } else { "" },
+        finding.less(" in bfloat16")
     );
     finding.why = if kept == 0 {
         format!("{} of temporaries are f32, but no arguments and no results.", Bytes(temporaries).short())
     } else {
         format!(
-            "{} of temporaries and {} of arguments and results are f32. Everything in bfloat16 would take {} less, temporaries alone at most {} less.",
+            "{} of temporaries and {} of arguments and results are f32.{}",
             Bytes(temporaries).short(),
             Bytes(kept).short(),
-            Bytes(all).short(),
-            Bytes(some).short()
+            if everything.is_told() && compute.is_told() {
+                format!(
+                    " Everything in bfloat16 would take {} less, temporaries alone at most {} less.",
+                    Bytes(all).short(),
+                    Bytes(some).short()
+                )
+            } else {
+                String::new()
+            }
         )
     };
-    let cast =
-        "cast weights and inputs where they are used (`x.astype(jnp.bfloat16)`, `dtype=jnp.bfloat16` of the layers)";
-    let kept_wide = format!("compute in bfloat16 and keep the parameters in f32: {cast}");
+    let wide = case.memory.base.iter().filter(|base| classes.of(base.buffer) == Class::Weight && is_wide(base.buffer));
+    let wide: u64 = wide.map(|base| base.size).total();
+    let cast = Library::of(case).compute_in_bfloat16();
+    // Weights may be narrower already, such as integers with scales.
+    let keep = if wide.saturating_mul(2) > weights {
+        "keep the parameters in f32"
+    } else {
+        "leave the parameters as they are"
+    };
+    let kept_wide = format!("compute in bfloat16 and {keep}: {cast}");
     // The first piece of advice is the change whose saving the title gives.
     if only_compute {
         finding.advice.push(kept_wide);
-        finding.advice.push("parameters or optimizer state in bfloat16 take half as much too, at more risk".to_owned());
+        if wide > 0 {
+            finding
+                .advice
+                .push("parameters or optimizer state in bfloat16 take half as much too, at more risk".to_owned());
+        }
     } else {
-        finding.advice.push("parameters, optimizer state and computation in bfloat16 (`param_dtype=jnp.bfloat16` of the layers, `mu_dtype=jnp.bfloat16` of `optax.adamw`); small updates may be lost".to_owned());
-        finding.advice.push(format!("at less risk, {kept_wide}: at most {} less", Bytes(some).short()));
+        finding.advice.push(format!("{}; small updates may be lost", Library::of(case).all_in_bfloat16()));
+        let less = if compute.is_told() { format!(": at most {} less", Bytes(some).short()) } else { String::new() };
+        finding.advice.push(format!("at less risk, {kept_wide}{less}"));
     }
-    if only_compute {
+    if only_compute && finding.is_told() {
         finding.at_most = Some(
             "at most: softmax, losses and norms that the program deliberately computes in f32 stay f32".to_owned(),
         );

@@ -11,9 +11,9 @@ use crate::analysis::flow::steps::Steps;
 use crate::analysis::once::once;
 use crate::analysis::packing::{FALLBACK_SHARE, Family};
 use crate::analysis::what_if::saved_for_backward::{Stack, is_among};
-use crate::analysis::what_if::{Depth, Edit, Memory, Prediction, Role, TryVerdict};
+use crate::analysis::what_if::{Base, Depth, Edit, Memory, Prediction, Role, TryVerdict};
 use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis};
-use crate::model::{BufferId, Bytes, Device, Program, ShapeNode, percent, thousands};
+use crate::model::{BufferId, Bytes, Device, ElementType, Program, ShapeNode, percent, thousands};
 
 /// Reference of most rules.
 pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/xla/errors/error_1000";
@@ -305,6 +305,31 @@ impl<'a> ProgramContext<'a> {
     #[must_use]
     pub fn describe_first(&self, held: &[&AtPeak]) -> String {
         held.first().map(|t| self.describe(t.buffer)).unwrap_or_default()
+    }
+
+    /// What to add where a change to some arguments saves more than the `alone` bytes that it takes off the `named` bytes
+    /// that they have: results of their shapes and types that have memory of their own change too. Empty where there are
+    /// none.
+    #[must_use]
+    pub fn counted_twice(&self, rows: &[usize], (named, alone): (u64, u64), saved: u64) -> String {
+        let mut wanted: BTreeMap<(ElementType, &[i64]), usize> = BTreeMap::new();
+        for node in rows.iter().filter_map(|&row| self.node(self.memory.base[row].buffer)) {
+            *wanted.entry((node.element_type, node.dimensions.as_slice())).or_default() += 1;
+        }
+        let mut is_next_value = |base: &&Base| {
+            let node = self.node(base.buffer).filter(|_| matches!(base.role, Role::Result(_)));
+            let left = node.and_then(|node| wanted.get_mut(&(node.element_type, node.dimensions.as_slice())));
+            left.filter(|left| **left > 0).map(|left| *left -= 1).is_some()
+        };
+        let results = self.memory.base.iter().filter(|base| is_next_value(base)).map(|base| base.size).total();
+        if saved <= alone || results == 0 {
+            return String::new();
+        }
+        format!(
+            " It is counted twice in what the change saves: as arguments ({}) and as results that are not written in their place ({}).",
+            Bytes(named).short(),
+            Bytes(results).short()
+        )
     }
 
     /// The shortest names that cover the given arguments but none of the others that `is_other` accepts.

@@ -68,7 +68,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let names = case.names_of(&rows, |_| true);
     let mut finding = case.finding(NAME);
     let edit = Edit::Shard(Arguments(names.clone()), devices);
-    case.fill(&mut finding, vec![edit]);
+    let saved = case.fill(&mut finding, vec![edit]);
     let whole: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
     let outlines: Vec<Vec<i64>> = rows
         .iter()
@@ -111,6 +111,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             String::new()
         }
     );
+    finding.why.push_str(&case.counted_twice(&rows, (whole, whole - whole / u64::from(devices)), saved));
     let largest = case.describe(case.memory.base[rows[0]].buffer);
     finding.advice.push(format!(
         "shard them over the mesh: `NamedSharding(mesh, P(\"axis\"))` in `in_shardings` and for the initial value; the largest is {largest}"

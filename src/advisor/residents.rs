@@ -1,9 +1,12 @@
-//! Rule `residents`: arguments of one kind that are most of what is allocated, where no other rule explains the peak.
+//! Rule `residents`: arguments of one kind that are the largest part of the peak, where no other finding says so.
 
-use super::finding::{ChangesResults, Finding};
+use super::finding::{ChangesResults, Finding, Severity};
 use super::program_context::{ProgramContext, Total, counted, listed, short_names};
-use crate::analysis::class::Class;
-use crate::model::{Bytes, percent};
+use super::state_in_place::{self, parts};
+use super::{arguments, donation, oversized, replicated};
+use crate::analysis::class::{Certainty, Class};
+use crate::analysis::what_if::{Arguments, Edit};
+use crate::model::{BufferId, Bytes, ElementType, FastSet, percent};
 
 /// Share of allocated bytes from which arguments of one kind are reported.
 const SHARE: f64 = 0.40;
@@ -28,7 +31,7 @@ const KINDS: [Kind; 4] = [
         Class::Weight,
         "weights",
         "Weights",
-        "store them in a narrower type, or shard them over devices (FSDP, tensor parallelism)",
+        "shard them over more devices (tensor parallelism; FSDP where they are gathered layer by layer)",
     ),
     (
         Class::Cache,
@@ -38,29 +41,47 @@ const KINDS: [Kind; 4] = [
     ),
 ];
 
-/// Names the kind of argument that takes most, if no other rule found a cause.
-pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
-    if findings.iter().any(|f| f.program == Some(case.row) && !f.is_remedy) {
-        return;
-    }
+/// The arguments of a class, largest first, with their bytes.
+fn held(case: &ProgramContext<'_>, class: Class) -> Vec<(u64, usize)> {
     let classes = case.analysis.classes(case.program);
-    let held = |class: Class| {
-        let mut rows: Vec<(u64, usize)> = case
-            .arguments()
-            .map(|argument| (case.memory.base[argument.0].size, argument.0))
-            .filter(|row| classes.of(case.memory.base[row.1].buffer) == class)
-            .collect();
-        rows.sort_unstable_by(|a, b| b.cmp(a));
-        rows
-    };
-    let largest = KINDS.iter().map(|kind| (held(kind.0), kind)).max_by_key(|row| row.0.iter().map(|row| row.0).total());
-    let Some((rows, &(_, name, words, advice))) = largest else { return };
+    let mut rows: Vec<(u64, usize)> = case
+        .arguments()
+        .map(|argument| (case.memory.base[argument.0].size, argument.0))
+        .filter(|row| classes.of(case.memory.base[row.1].buffer) == class)
+        .collect();
+    rows.sort_unstable_by(|a, b| b.cmp(a));
+    rows
+}
+
+/// Whether no class has more bytes at the peak than `bytes`.
+fn is_largest(case: &ProgramContext<'_>, bytes: u64) -> bool {
+    let sums = case.analysis.classes(case.program).sums(case.space.at_peak.rows.iter().copied());
+    sums.first().is_none_or(|largest| largest.1.0 <= bytes)
+}
+
+/// Rules about arguments as such, rather than about how some of their bytes are wasted.
+const ABOUT_ARGUMENTS: [&str; 5] =
+    [replicated::NAME, arguments::NAME, oversized::NAME, state_in_place::NAME, donation::NAME];
+
+/// Whether a finding about the program's arguments names most bytes of some of them, or any has more bytes at stake.
+fn is_told(case: &ProgramContext<'_>, findings: &[Finding], rows: &[(u64, usize)], bytes: u64) -> bool {
+    findings.iter().filter(|finding| finding.program == Some(case.row) && !finding.is_remedy).any(|finding| {
+        let named: FastSet<BufferId> = finding.buffers.iter().copied().collect();
+        let told = rows.iter().filter(|row| named.contains(&case.memory.base[row.1].buffer)).map(|row| row.0).total();
+        (ABOUT_ARGUMENTS.contains(&finding.rule) && told.saturating_mul(2) > bytes) || finding.weight() > bytes
+    })
+}
+
+/// Names the kind of argument that takes most, if it is the largest part of the peak and no other finding says so.
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
+    let largest =
+        KINDS.iter().map(|kind| (held(case, kind.0), kind)).max_by_key(|row| row.0.iter().map(|row| row.0).total());
+    let Some((rows, &(class, name, words, advice))) = largest else { return };
     let bytes: u64 = rows.iter().map(|row| row.0).total();
-    if !case.is_share(bytes, SHARE) {
+    if !case.is_share(bytes, SHARE) || !is_largest(case, bytes) || is_told(case, findings, &rows, bytes) {
         return;
     }
     let mut finding = case.finding(name);
-    case.stake(&mut finding, bytes);
     let is_meant = |row: usize| rows.iter().any(|own| own.1 == row);
     let meant: Vec<&str> = rows
         .iter()
@@ -69,6 +90,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let others: Vec<&str> = case.arguments().filter(|a| !is_meant(a.0)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
     let of = if names.is_empty() { String::new() } else { format!(" ({})", listed(&names, 3)) };
+    finding.changes_results = ChangesResults::Maybe;
+    if class == Class::Weight && !case.memory.has_backward() {
+        in_fewer_bits(case, &mut finding, &rows, &names);
+    }
+    case.stake(&mut finding, bytes);
     finding.title = format!(
         "{words} take{} {} of the peak: {}{of}",
         if words.ends_with('s') { "" } else { "s" },
@@ -76,12 +102,96 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         Bytes(bytes).short()
     );
     finding.why = format!(
-        "{} for the whole run of the program; the largest is {}.",
+        "{} for the whole run of the program; the largest is {}.{}",
         counted(rows.len(), "argument occupies memory", "arguments occupy memory"),
-        rows.first().map(|row| case.describe(case.memory.base[row.1].buffer)).unwrap_or_default()
+        rows.first().map(|row| case.describe(case.memory.base[row.1].buffer)).unwrap_or_default(),
+        if case.severity() == Severity::Hint { "" } else { " Changing only the computation leaves this as it is." }
     );
-    finding.advice.push(advice.to_owned());
-    finding.changes_results = ChangesResults::Maybe;
+    let classes = case.analysis.classes(case.program);
+    let is_guess = |row: usize| classes.reason(case.memory.base[row].buffer).certainty() == Certainty::Guess;
+    let guessed = rows.iter().filter(|row| is_guess(row.1)).map(|row| row.0).total();
+    finding.is_guess = guessed.saturating_mul(2) > bytes;
+    if let Some(row) = rows.iter().find(|row| finding.is_guess && is_guess(row.1)) {
+        let reason = classes.reason(case.memory.base[row.1].buffer).words();
+        let guess = format!(" That they are {} is a guess: {reason}.", class.name().to_lowercase());
+        finding.why.push_str(&guess);
+    }
+    finding.advice.push(format!("{advice}{}", over_devices(case, &rows, bytes)));
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
     findings.push(finding);
+}
+
+/// Weights that are only read can be stored in half as many bits: attaches that change and says what it is.
+fn in_fewer_bits(case: &ProgramContext<'_>, finding: &mut Finding, rows: &[(u64, usize)], names: &[String]) {
+    let bits = |row: usize| {
+        let node = case.node(case.memory.base[row].buffer)?;
+        node.element_type.is_float().then(|| node.element_type.storage_bits())
+    };
+    let with = |least: u64| {
+        let wide = rows.iter().filter(|row| bits(row.1).is_some_and(|bits| u64::from(bits) > least));
+        wide.map(|row| row.0).total()
+    };
+    let all: u64 = rows.iter().map(|row| row.0).total();
+    let (to, how) = if with(16).saturating_mul(2) > all {
+        (Some(ElementType::BF16), "store them in bfloat16: most are wider, and they are only read")
+    } else if with(8).saturating_mul(2) > all {
+        (ElementType::from_name("s8"), "store them in 8 bits (int8 with scales for each channel, `float8_e4m3fn`)")
+    } else {
+        return;
+    };
+    let Some(to) = to.filter(|_| !names.is_empty()) else { return };
+    let saved = case.fill(finding, vec![Edit::Dtype(Arguments(names.to_vec()), to)]);
+    if saved > 0 {
+        finding.advice.push(format!("{how}: {} less", Bytes(saved).short()));
+        finding.changes_results = ChangesResults::Yes;
+    }
+}
+
+/// How the largest of some arguments are sharded now, and what is left of all on each device if over twice as many; empty
+/// on a single device.
+fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) -> String {
+    let devices = case.program.devices();
+    if devices <= 1 || case.program.parameter_shardings.is_empty() {
+        return format!(": over 2, {} is left on each", Bytes(bytes / 2).short());
+    }
+    let whole = rows.iter().filter(|row| parts(case, row.1) <= 1).map(|row| row.0).total();
+    let twice = u64::from(devices).saturating_mul(2);
+    if whole.saturating_mul(2) > bytes {
+        format!(": now every device holds {} in full", Bytes(whole).short())
+    } else {
+        format!(": over {devices} now; over {twice}, {} is left on each", Bytes(bytes / 2).short())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advisor::sketch::{Sketch, array};
+    use crate::model::Opcode;
+
+    /// Findings about a weight, and what is made of it in rows, many or few.
+    fn of_product(rows: i64) -> Vec<Finding> {
+        let mut sketch = Sketch::default();
+        let weight = sketch.argument(array(&[1024, 1024], &[1, 0]), "params['w']");
+        let x = sketch.argument(array(&[8, 1024], &[1, 0]), "x");
+        let dot = sketch.instruction(Opcode::FUSION, array(&[rows, 1024], &[1, 0]), &[x, weight], "jit(f)/dot_general");
+        sketch.alloc(dot);
+        sketch.free(dot);
+        sketch.findings(1 << 30, run)
+    }
+
+    #[test]
+    fn weights_that_are_most_of_the_peak_are_named() {
+        let findings = of_product(8);
+        assert_eq!(findings.iter().map(|found| found.rule).collect::<Vec<_>>(), ["weights"]);
+        let found = &findings[0];
+        assert!(found.title.starts_with("Weights take 98") && found.title.contains("(`params`)"), "{}", found.title);
+        assert!(found.advice[0].contains("bfloat16") && found.advice[1].contains("over 2"), "{:?}", found.advice);
+        assert_eq!(found.buffers, [BufferId(0)]);
+    }
+
+    #[test]
+    fn weights_beside_larger_temporaries_are_not() {
+        assert!(of_product(4096).is_empty());
+    }
 }

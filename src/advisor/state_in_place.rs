@@ -73,7 +73,7 @@ fn state(case: &ProgramContext<'_>) -> Vec<usize> {
 const SMALL_PART: u64 = 50;
 
 /// Into how many parts an argument is sharded.
-fn parts(case: &ProgramContext<'_>, row: usize) -> i64 {
+pub(super) fn parts(case: &ProgramContext<'_>, row: usize) -> i64 {
     let Role::Argument { number, .. } = &case.memory.base[row].role else { return 1 };
     let sharding = case.program.sharding_of_parameter(*number);
     sharding.map_or(1, crate::model::Sharding::parts)
@@ -128,9 +128,18 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let node = largest.and_then(|row| case.node(case.memory.base[row].buffer));
     let mut finding = case.finding(NAME);
     let is_wide = node.is_some_and(|node| node.element_type.storage_bits() > 8);
+    // What each of the arrays has beyond 8 bits an element.
+    let beyond = |row: usize| {
+        let bits =
+            case.node(case.memory.base[row].buffer).map_or(0, |node| u64::from(node.element_type.storage_bits()));
+        let size = case.memory.base[row].size;
+        size - (size / bits.max(8)).saturating_mul(8).min(size)
+    };
+    let in_8_bits: u64 = rows.iter().map(|&row| beyond(row)).total();
+    let mut saved = 0;
     if is_wide {
         let to = ElementType::from_name("f8e4m3fn").unwrap_or(ElementType::BF16);
-        case.fill(&mut finding, vec![Edit::Dtype(Arguments(names.clone()), to)]);
+        saved = case.fill(&mut finding, vec![Edit::Dtype(Arguments(names.clone()), to)]);
         finding.changes_results = ChangesResults::Yes;
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
@@ -172,6 +181,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             (false, _) => "",
         }
     );
+    finding.why.push_str(&case.counted_twice(&rows, (bytes, in_8_bits), saved));
     let devices = case.program.devices();
     let parts = largest.map_or(1, |row| parts(case, row));
     if parts > 1 && i64::from(devices) > parts {

@@ -27,9 +27,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let local = data.map_or(0, crate::analysis::what_if::batch::DataArgument::batch);
     finding.at_stake_bytes = Some(Bytes(bytes - bytes / u64::from(parts)));
     finding.title = format!(
-        "{} of temporaries hold the global batch of all {parts} devices: {} less if sharded",
+        "{} of temporaries hold the global batch of all {parts} devices: {}",
         Bytes(bytes).short(),
-        Bytes(saved).short()
+        finding.less(" if sharded")
     );
     finding.why = format!(
         "The data arguments hold a batch of {local} per device, but {} temporaries at the peak hold {} (all {parts} devices), the largest {}. This happens when nothing constrains the activations, and weights are sharded over the batch axis or a reshape merges the batch with another dimension: the compiler then shards the wrong dimension, or none, and every device keeps the whole batch.",

@@ -36,12 +36,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_worth(saved) {
         return;
     }
-    finding.title = format!("Shard optimizer state over the {devices} devices (ZeRO): {} less", Bytes(saved).short());
+    finding.title = format!("Shard optimizer state over the {devices} devices (ZeRO): {}", finding.less(""));
     finding.why = format!(
         "{} of optimizer state ({}) is replicated on every device, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; the computation stays as it is.",
         Bytes(bytes).short(),
         listed(&names, 3)
     );
+    finding.why.push_str(&case.counted_twice(&rows, (bytes, bytes - bytes / u64::from(devices)), saved));
     finding.advice.push(Library::of(case).shard_state().to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

@@ -64,6 +64,14 @@ pub struct Fact {
     pub value: String,
 }
 
+impl Profile {
+    /// Whether a dump was read that shows the buffers of a program, rather than a message that lists some.
+    #[must_use]
+    pub fn shows_buffers(&self) -> bool {
+        self.programs.iter().any(|program| program.has_buffer_assignment && !program.is_listing)
+    }
+}
+
 /// A file that was read.
 #[derive(Debug, Clone, Default)]
 pub struct SourceInfo {

@@ -464,4 +464,10 @@ impl Program {
     pub fn devices(&self) -> u32 {
         self.replicas.max(1).saturating_mul(self.partitions.max(1))
     }
+
+    /// Whether the file says how many devices it runs on.
+    #[must_use]
+    pub const fn knows_devices(&self) -> bool {
+        self.replicas > 0 || self.partitions > 0
+    }
 }

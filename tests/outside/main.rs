@@ -165,6 +165,7 @@ const COMPARISONS: &[Comparison] = &[
     ("poplar::totals", Needs::Profiles, || some_below("poplar", poplar::compare_totals)),
     ("poplar::genuine_cache", Needs::Profiles, || all(others::genuine_cache)),
     ("scaling::largest_batches", Needs::Profiles, others::largest_batches),
+    ("report::sentences", Needs::Profiles, others::sentences),
     ("runtime::histories", Needs::Profiles, || some(runtime::compare_histories)),
     ("oom_texts::keys", Needs::Texts, || messages(oom_texts::keys_are_reported)),
     ("oom_texts::wrapped", Needs::Texts, || messages(oom_texts::wrapped_texts_say_the_same)),

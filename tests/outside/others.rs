@@ -184,3 +184,40 @@ pub fn largest_batches() {
     // 48 on each device was compiled and fits, by recomputation.
     assert_eq!((verdict(48), verdict(1000)), (Some("may_fit".into()), Some("over".into())), "{points:?}");
 }
+
+/// Sentences of the reports of real programs that tell what stands at their peaks: a program, and what is said first or
+/// among the rest.
+const SAID: &[(&str, &[&str])] = &[
+    ("raw_dump_dir", &["hint: Weights take 67.7", "over 8, 1.06 GiB is left"]),
+    (
+        "gemma2_2b_ft_v5e4",
+        &["Copies of optimizer state and weights in another layout take 18.3", "in JSON, peak_bytes is XProf's"],
+    ),
+    ("mjx_humanoid_v6e1", &["(TPU v6e, a topology of 4 chips)", " on 1 device\n"]),
+    ("flash_scan_v7x8_b64", &["(TPU v7x, 4 chips)", " on 8 devices\n"]),
+    ("gemma3_1b_decode_step_v5e1", &["It is counted twice in what the change saves: as arguments"]),
+    ("kh_llama_v5e4_fsdp", &["how much it saves cannot be told"]),
+    ("kh_llama_v5e4_f32", &["mixed_bfloat16"]),
+    ("mt_llama3_8b_v5e16_oom", &["then it needs "]),
+    ("mt_llama3_8b_v5e16_full", &["optimizer_memory_host_offload"]),
+];
+
+/// What the reports of real programs say.
+pub fn sentences() {
+    let folder = crate::asked_for("HIGHWATER_PROFILES").join("real");
+    let mut wrong = Vec::new();
+    for (name, said) in SAID {
+        let output = Command::new(env!("CARGO_BIN_EXE_highwater")).arg("report").arg(folder.join(name)).output();
+        let text = String::from_utf8_lossy(&output.expect("started").stdout).into_owned();
+        wrong.extend(said.iter().filter(|words| !text.contains(**words)).map(|words| format!("{name}: {words}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let first = Command::new(env!("CARGO_BIN_EXE_highwater"))
+        .args(["report", "--format", "json"])
+        .arg(folder.join("raw_dump_dir"))
+        .output()
+        .expect("started");
+    let report: serde_json::Value = serde_json::from_slice(&first.stdout).expect("JSON");
+    assert_eq!(report["profiles"][0]["findings"][0]["rule"], "weights");
+    assert_eq!(report["profiles"][0]["programs"][0]["devices"], 4);
+}

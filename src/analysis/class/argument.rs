@@ -236,13 +236,38 @@ fn place<'a>(argument: &'a Argument<'a>) -> Option<(&'a str, &'a [i64])> {
     Some((argument.path.get(at..)?, argument.node?.dimensions.as_slice()))
 }
 
+/// First words of the paths below which most bytes are weights by their names, and none is optimizer state by its name.
+fn containers_of_weights<'a>(
+    arguments: &'a [Argument<'a>],
+    classes: &FastMap<i64, (Class, Reason)>,
+) -> FastSet<&'a str> {
+    let mut containers: FastMap<&str, (u64, u64, bool)> = FastMap::default();
+    for argument in arguments.iter().filter(|argument| is_nested(argument.path)) {
+        let Some(&(_, reason)) = classes.get(&argument.number) else { continue };
+        let (all, weights, has_state) = containers.entry(first_word(argument.path)).or_default();
+        *all = all.saturating_add(argument.bytes);
+        if reason == Reason::WeightName {
+            *weights = weights.saturating_add(argument.bytes);
+        }
+        *has_state |= reason == Reason::OptimizerName;
+    }
+    let is_of_weights = |found: &(u64, u64, bool)| !found.2 && found.1 as f64 >= found.0 as f64 * MAJORITY;
+    containers.into_iter().filter(|row| is_of_weights(&row.1)).map(|row| row.0).collect()
+}
+
 /// Copies of the weights, such as a target network's or a moving average's, have the same tree and shapes: whatever the
 /// first word of their paths, they are weights.
 fn follow_mirrors<'a>(arguments: &'a [Argument<'a>], classes: &mut FastMap<i64, (Class, Reason)>) {
     let is = |argument: &&Argument<'_>, class: Class| classes.get(&argument.number).is_some_and(|own| own.0 == class);
+    // A moving average is read by its own update alone, as optimizer state is; what lies beside it tells.
+    let of_weights = containers_of_weights(arguments, classes);
+    let is_average = |argument: &&Argument<'_>| {
+        classes.get(&argument.number).is_some_and(|own| own.1 == Reason::ServesUpdate)
+            && of_weights.contains(first_word(argument.path))
+    };
     let data: Vec<_> = arguments
         .iter()
-        .filter(|argument| is(argument, Class::Input))
+        .filter(|argument| is(argument, Class::Input) || is_average(argument))
         .filter_map(|argument| Some((argument.number, place(argument).filter(|place| !place.1.is_empty())?)))
         .collect();
     let wanted: FastSet<_> = data.iter().map(|row| row.1).collect();
@@ -366,6 +391,25 @@ mod tests {
             ["state.params['a']", "state.params", "state"]
         );
         assert_eq!(containers_of("x").count(), 0);
+    }
+
+    #[test]
+    fn a_moving_average_of_weights_is_one_whatever_its_leaf_is_called() {
+        let node = ShapeNode::array(ElementType::F32, vec![64, 64]);
+        let of = |number, path, bytes| Argument { number, path, bytes, node: Some(&node) };
+        let arguments = [
+            of(0, "params['pos']", 1),
+            of(1, "ema['pos']", 1),
+            of(2, "ema['mlp']['kernel']", 50),
+            of(3, "m['pos']", 1),
+        ];
+        let mut classes: FastMap<i64, (Class, Reason)> = FastMap::default();
+        classes.insert(0, (Class::Weight, Reason::UpdatedFromGradient));
+        classes.insert(2, (Class::Weight, Reason::WeightName));
+        classes.extend([1, 3].map(|number| (number, (Class::Optimizer, Reason::ServesUpdate))));
+        follow_mirrors(&arguments, &mut classes);
+        assert_eq!(classes[&1], (Class::Weight, Reason::MirrorsWeights));
+        assert_eq!(classes[&3].0, Class::Optimizer, "a moment has no weights beside it");
     }
 
     #[test]

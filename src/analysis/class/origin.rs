@@ -1,6 +1,7 @@
 //! Traces a temporary to the argument whose data it holds: through copies, casts, prefetches, views, gathers and loop
 //! state, as long as the number of elements stays the same.
 
+use crate::analysis::flow::argument::fetched_in_slices;
 use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
 /// Most operations to trace back through.
@@ -58,6 +59,7 @@ pub fn of(program: &Program, buffer: BufferId) -> Option<Origin> {
                 index.clear();
                 at = operand(0)?;
             }
+            Opcode::CUSTOM_CALL => at = fetched_in_slices(program, at)?,
             // Unchanged loop state is the loop's operand.
             Opcode::WHILE if !index.is_empty() => at = carried(program, at, &index)?,
             _ => match program.opcode_name(at) {

@@ -208,15 +208,16 @@ fn cached(failure: &Failure) -> Option<Bytes> {
 /// The name of the part that is all that the message counts.
 pub const NEEDED: &str = "needed";
 
-/// Explains a failure.
+/// Explains a failure of a profile; `is_dump_read`: whether a dump of its program is there beside the message
+/// ([`crate::model::Profile::shows_buffers`]).
 #[must_use]
-pub fn explain(failure: &Failure) -> Explanation {
+pub fn explain(failure: &Failure, is_dump_read: bool) -> Explanation {
     let cause = cause(failure);
     let Shortage { needed, capacity, over_by, .. } = failure.shortage();
     let (groups, not_listed) = groups(failure);
     Explanation {
         title: title(failure),
-        sentences: sentences(failure, cause, over_by),
+        sentences: sentences(failure, cause, over_by, is_dump_read),
         cause,
         memory: memory(failure),
         needed,

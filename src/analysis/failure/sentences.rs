@@ -29,7 +29,7 @@ fn short(bytes: Bytes) -> String {
 }
 
 /// What the message tells, in order: the need, the room, the cause, and what its kind has besides.
-pub fn sentences(failure: &Failure, cause: Cause, over_by: Option<Bytes>) -> Vec<String> {
+pub fn sentences(failure: &Failure, cause: Cause, over_by: Option<Bytes>, is_dump_read: bool) -> Vec<String> {
     let mut out = Vec::new();
     let memory = memory(failure);
     let size = |key: &str| failure.bytes(key);
@@ -104,14 +104,14 @@ pub fn sentences(failure: &Failure, cause: Cause, over_by: Option<Bytes>) -> Vec
         }
         _ => {}
     }
-    more_sentences(failure, &mut out);
+    more_sentences(failure, is_dump_read, &mut out);
     if failure.truncated {
         out.push("The text ends in the middle of the message; the rest is unknown".to_owned());
     }
     out
 }
 
-fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
+fn more_sentences(failure: &Failure, is_dump_read: bool, out: &mut Vec<String>) {
     let size = |key: &str| failure.bytes(key);
     if let (Some(padded), Some(unpadded)) = (size("padded"), size("unpadded"))
         && padded > unpadded
@@ -191,7 +191,8 @@ fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
         out.push(format!("Another process ({process}) uses {}", short(others)));
     }
     if failure.kind == FailureKind::TpuHbmEarly {
-        out.push("This compiler prints no list of buffers; a dump of the program has them".to_owned());
+        let elsewhere = if is_dump_read { "" } else { "; a dump of the program has them" };
+        out.push(format!("This compiler prints no list of buffers{elsewhere}"));
     }
     if !failure.chunks.is_empty() {
         let free = failure.chunks.iter().filter(|chunk| !chunk.in_use).count();

@@ -26,13 +26,13 @@ fn fragmentation_is_told_from_shortage() {
 #[test]
 fn every_kind_has_a_title() {
     for &kind in FailureKind::ALL {
-        assert!(!explain(&failure(kind, &[])).title.is_empty(), "{}", kind.name());
+        assert!(!explain(&failure(kind, &[]), false).title.is_empty(), "{}", kind.name());
     }
 }
 
 #[test]
 fn a_size_over_its_capacity_says_by_how_much() {
-    let explained = explain(&failure(FailureKind::IpuTile, &[("used", 1000), ("capacity", 600)]));
+    let explained = explain(&failure(FailureKind::IpuTile, &[("used", 1000), ("capacity", 600)]), false);
     assert_eq!(explained.over_by, Some(Bytes(400)));
     assert_eq!(explained.memory, "tile memory");
     assert_eq!(explained.cause, Cause::Shortage);
@@ -41,7 +41,7 @@ fn a_size_over_its_capacity_says_by_how_much() {
 #[test]
 fn a_request_is_no_part_of_what_is_in_use() {
     let asked = failure(FailureKind::VllmStartup, &[("free", 41), ("capacity", 79), ("requested", 71)]);
-    let explained = explain(&asked);
+    let explained = explain(&asked, false);
     let parts: Vec<(&str, u64)> = explained.parts.iter().map(|part| (part.name, part.bytes.0)).collect();
     assert_eq!(parts, [("other processes", 38), ("free", 41)]);
     assert_eq!((explained.needed, explained.over_by), (Some(Bytes(71)), Some(Bytes(30))));
@@ -64,7 +64,7 @@ fn equal_sizes_stand_once_and_as_printed() {
         let size = PrintedSize { text: Some(text.to_owned()), bytes: Bytes((gib * f64::from(1 << 30)) as u64) };
         failure.set(key, FailureValue::Size(size));
     }
-    let explained = explain(&failure);
+    let explained = explain(&failure, false);
     let words: Vec<String> = explained
         .readouts
         .iter()
@@ -85,4 +85,12 @@ fn equal_sizes_stand_once_and_as_printed() {
     let why = "By the message's own count 2.40 GiB are missing: it subtracts the 529 MiB reserved at the top of \
                memory, too";
     assert!(explained.sentences.iter().any(|sentence| sentence == why), "{:?}", explained.sentences);
+}
+
+#[test]
+fn a_dump_that_is_read_is_not_asked_for() {
+    let early = failure(FailureKind::TpuHbmEarly, &[]);
+    let last = |is_dump_read| explain(&early, is_dump_read).sentences.pop().unwrap_or_default();
+    assert_eq!(last(true), "This compiler prints no list of buffers");
+    assert!(last(false).contains("; a dump of the program has them"), "{}", last(false));
 }

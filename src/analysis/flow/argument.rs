@@ -40,9 +40,9 @@ pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_par
             Opcode::CUSTOM_CALL if with_parts && program.instructions.operands_of(at).len() == 1 => {
                 value = Value::whole(operand(program, at, 0)?);
             }
-            // An array that is fetched slice by slice.
-            Opcode::CUSTOM_CALL if with_parts && program.text.custom_call_target(at) == "ConcatBitcast" => {
-                value = Value::whole(operand(program, at, 0)?);
+            Opcode::CUSTOM_CALL if program.text.custom_call_target(at) == CONCAT => {
+                let whole = fetched_in_slices(program, at);
+                value = Value::whole(whole.or_else(|| operand(program, at, 0).filter(|_| with_parts))?);
             }
             Opcode::ASYNC_START | Opcode::ASYNC_DONE if with_parts => {
                 value = Value::whole(operand(program, at, 0)?);
@@ -65,6 +65,42 @@ pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_par
         }
     }
     None
+}
+
+/// What joins the slices of an array that lie next to each other.
+const CONCAT: &str = "ConcatBitcast";
+
+/// The array that an operation holds whole because it was fetched slice by slice: every operand is a slice of this one
+/// array, and together they have as many elements as it has.
+#[must_use]
+pub fn fetched_in_slices(program: &Program, at: InstructionId) -> Option<InstructionId> {
+    if program.text.custom_call_target(at) != CONCAT {
+        return None;
+    }
+    let elements = |at: InstructionId| program.shape_of(at).map_or(0, |shape| shape.root().element_count());
+    let (mut whole, mut fetched) = (None, 0u64);
+    for place in 0..program.instructions.operands_of(at).len() {
+        let mut slice = operand(program, at, place)?;
+        fetched = fetched.saturating_add(elements(slice));
+        if opcode(program, slice) == Opcode::ASYNC_DONE {
+            slice = operand(program, slice, 0)?;
+        }
+        if opcode(program, slice) == Opcode::ASYNC_START {
+            let &called = program.instructions.called_by(slice).first()?;
+            let root = super::root(program, called)?;
+            if program.opcode_name(root) != "slice" {
+                return None;
+            }
+        } else if program.opcode_name(slice) != "slice" {
+            return None;
+        }
+        let from = operand(program, slice, 0)?;
+        if whole.is_some_and(|whole| whole != from) {
+            return None;
+        }
+        whole = Some(from);
+    }
+    whole.filter(|&whole| fetched == elements(whole) && fetched == elements(at))
 }
 
 /// The largest operand of a fusion that only moves, casts and (with `with_parts`) slices it; `None` if the fusion

@@ -8,6 +8,7 @@ use foldhash::fast::RandomState;
 use super::loops::{Loops, Part, Role};
 use super::steps::{LoopSteps, Steps};
 use super::{Value, argument, handed_on, node_at, opcode, operand};
+use crate::analysis::names::argument::Hint;
 use crate::analysis::names::{lookup, scope};
 use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
 
@@ -314,6 +315,10 @@ impl Labels {
                 continue;
             }
             let operands = program.instructions.operands_of(value.at);
+            if is_exchange(program, value.at) {
+                // What arrives from other devices is not what this one made.
+                continue;
+            }
             if opcode(program, value.at) == Opcode::PARAMETER {
                 waiting.extend(self.given(program, value.at));
                 continue;
@@ -338,10 +343,16 @@ impl Labels {
                     Some((row, known.of(row, || self.argument(program, &Value::whole(InstructionId(row))))?))
                 })
                 .collect();
+            let is_product = is_product(program, value.at);
+            // In a product, samples are what the weight is applied to.
+            let arguments: Vec<(u32, String)> = arguments
+                .into_iter()
+                .filter(|found| !is_product || !self.holds_samples(program, InstructionId(found.0)))
+                .collect();
             // The largest of several is the matrix; the others scale or shift.
             let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
             let largest = arguments.into_iter().max_by_key(|found| size(found.0)).map(|found| found.1);
-            if is_product(program, value.at) {
+            if is_product {
                 if largest.is_some() {
                     return largest;
                 }
@@ -358,6 +369,17 @@ impl Labels {
     /// loop state.
     fn argument(&self, program: &Program, value: &Value) -> Option<String> {
         self.argument_of(program, value, true).map(|path| short_path(&path)).filter(|short| !short.is_empty())
+    }
+
+    /// Whether a value is a part of an argument that holds samples: by its name, or as a loop that is not one over layers
+    /// takes it slice by slice.
+    fn holds_samples(&self, program: &Program, at: InstructionId) -> bool {
+        let Some(argument) = argument::entry_parameter(program, &self.loops, &Value::whole(at), true) else {
+            return false;
+        };
+        let number = program.instructions.argument.get(argument.index()).copied().map(i64::from);
+        number.and_then(|number| self.steps.of_argument(number)).is_some_and(|steps| steps != Steps::Layers)
+            || matches!(Hint::of(&program.text.op_name(argument)), Hint::Samples)
     }
 
     /// The argument that a value is a whole copy of.
@@ -458,6 +480,16 @@ fn is_product_within(program: &Program, at: InstructionId, deepest: usize) -> bo
     let called = || program.instructions.called_by(at).iter().filter_map(|c| program.computations.get(c.index()));
     is_fusion
         && called().any(|c| (c.start..c.end).any(|row| is_product_within(program, InstructionId(row), deepest - 1)))
+}
+
+/// Whether an instruction exchanges data between devices so that each has others' instead of its own.
+fn is_exchange(program: &Program, at: InstructionId) -> bool {
+    let is_all_to_all = |at: InstructionId| program.opcode_name(at).contains("all-to-all");
+    let started = || {
+        let called = program.instructions.called_by(at);
+        called.iter().filter_map(|&called| super::root(program, called)).any(is_all_to_all)
+    };
+    is_all_to_all(at) || (opcode(program, at) == Opcode::ASYNC_START && started())
 }
 
 /// Whether an instruction is in the entry computation.

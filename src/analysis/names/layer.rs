@@ -71,7 +71,7 @@ fn is_kind(stem: &str) -> bool {
 }
 
 /// Scopes that are no modules.
-const CONTROL: [&str; 7] = ["checkpoint", "rematted_computation", "remat", "while", "body", "cond", "closed_call"];
+pub const CONTROL: [&str; 7] = ["checkpoint", "rematted_computation", "remat", "while", "body", "cond", "closed_call"];
 
 /// Fewest kinds of module in one that is numbered by kind and yet a block: an attention block has a norm and attention.
 const LEAST_KINDS: usize = 2;

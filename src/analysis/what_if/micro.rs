@@ -16,6 +16,13 @@ const LARGEST: i64 = 4096;
 const HARDLY_ANY: f64 = 0.1;
 
 impl Memory {
+    /// How many parts of the batch a step runs on already, one after the other; 1 if it runs on all of it at once.
+    #[must_use]
+    pub fn micro_batches(&self, program: &Program) -> i64 {
+        let batch = self.data.first().map_or(1, super::batch::DataArgument::batch);
+        self.part_of_batch(program).map_or(1, |part| batch / part.max(1)).max(1)
+    }
+
     /// The part of the batch that a step runs on, where it runs on several, one after the other: the program has a loop,
     /// and most temporaries hold such a part of the samples, hardly any all of them.
     pub(super) fn part_of_batch(&self, program: &Program) -> Option<i64> {

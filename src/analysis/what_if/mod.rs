@@ -37,7 +37,7 @@ pub use axis::Axis;
 pub use base::{Base, Role};
 pub use edit::{Arguments, Edit, EditError, LOGITS, SCAN};
 pub use memory::{Item, Memory, Owner};
-pub use outcome::Outcome;
+pub use outcome::{Outcome, UNTOLD};
 pub use prediction::{Depth, Prediction, TryVerdict};
 pub use resize::set_dimension;
 pub use result::WhatIfResult;

@@ -1,6 +1,6 @@
 //! What a prediction comes to: the one verdict that every view and the report say in the same words.
 
-use super::prediction::{Prediction, TryVerdict};
+use super::prediction::{Prediction, TryVerdict, WIDEST};
 use crate::model::{Bytes, UnitSystem};
 
 /// The verdict of a prediction against a capacity.
@@ -38,7 +38,34 @@ impl Outcome {
     }
 }
 
+/// Bytes that the ends of a range may be further apart than [`WIDEST`] by rounding.
+const ROUNDED: f64 = 1024.0;
+
+/// What is said in place of the bytes that a program takes after some changes, where [`Prediction::is_told`] is false.
+pub const UNTOLD: &str = "how much it takes cannot be told";
+
+impl TryVerdict {
+    /// The verdict where the bytes cannot be told.
+    #[must_use]
+    pub fn without_numbers(self) -> String {
+        match self {
+            Self::Fits => format!("fits, but {UNTOLD}"),
+            Self::MayFit => format!("may fit: {UNTOLD}"),
+            Self::Over => format!("does not fit; {UNTOLD}"),
+            Self::Unknown => UNTOLD.to_owned(),
+        }
+    }
+}
+
 impl Prediction {
+    /// Whether the bytes say anything: not where the highest that may be needed are more than 1.6 times the lowest. No
+    /// number of such a prediction is shown, neither its range nor what is expected or saved.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        let (low, high) = (self.allocated_range.0.0 as f64, self.allocated_range.1.0 as f64);
+        high <= low * WIDEST + ROUNDED
+    }
+
     /// What it comes to; `None` if there is no prediction, or no capacity.
     #[must_use]
     pub fn outcome(&self, capacity: Option<u64>) -> Option<Outcome> {
@@ -55,5 +82,53 @@ impl Prediction {
             (true, true) => Outcome::JustFits(spare),
             (true, false) => Outcome::Fits(spare),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::packing::{Packer, Placement};
+    use crate::analysis::what_if::Sizes;
+
+    fn prediction(range: (u64, u64), verdict: TryVerdict) -> Prediction {
+        let gib = |bytes: u64| Bytes(bytes << 30);
+        Prediction {
+            edits: Vec::new(),
+            base: Bytes(0),
+            peak: gib(range.0),
+            peak_event: 0,
+            peak_range: (gib(range.0), gib(range.1)),
+            allocated_range: (gib(range.0), gib(range.1)),
+            verdict,
+            least: gib(range.0),
+            allocated: gib(range.0),
+            allocated_online: gib(range.0),
+            packer: Packer::Online,
+            fits: Some(verdict == TryVerdict::Fits),
+            is_tight: false,
+            band: None,
+            undecided: None,
+            names_nothing: false,
+            left_out: Vec::new(),
+            is_bound: false,
+            warnings: Vec::new(),
+            pairs: Vec::new(),
+            sizes: Sizes::default(),
+            placement: Placement::default(),
+        }
+    }
+
+    #[test]
+    fn a_range_that_says_nothing_is_no_number() {
+        for verdict in [TryVerdict::Fits, TryVerdict::MayFit, TryVerdict::Over, TryVerdict::Unknown] {
+            let wide = prediction((10, 17), verdict);
+            let words = wide.sentence(Some(12 << 30), UnitSystem::Binary);
+            assert!(!wide.is_told() && words.contains(UNTOLD), "{words}");
+            assert!(!words.contains(|c: char| c.is_ascii_digit()), "{words}");
+        }
+        let narrow = prediction((10, 16), TryVerdict::MayFit);
+        assert!(narrow.is_told());
+        assert!(narrow.sentence(Some(12 << 30), UnitSystem::Binary).contains("10.0 GiB to 16.0 GiB"));
     }
 }

@@ -155,6 +155,9 @@ impl Prediction {
         if let Some(why) = &self.undecided {
             return format!("not predicted: {why}");
         }
+        if !self.is_told() {
+            return self.verdict.without_numbers();
+        }
         if self.verdict == TryVerdict::MayFit {
             return format!(
                 "may fit: it takes {} to {}, depending on what the compiler recomputes",

@@ -196,11 +196,9 @@ impl<'a> Trial<'a> {
             }
             if state.kinds.sharding && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
                 state.is_bound = true;
-                state.decline(format!(
-                    "it takes {} to {}, depending on whether the compiler divides the gradients with the weights",
-                    Bytes(best_case).short(),
-                    Bytes(expected).short()
-                ));
+                state.decline(
+                    "how much it takes cannot be told: that depends on whether the compiler divides the gradients with the weights".to_owned(),
+                );
             }
         }
         if let (Some(postponing), Some(room)) = (postponing, limit(FALLBACK_SHARE)) {

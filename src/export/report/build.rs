@@ -183,6 +183,7 @@ fn program_report<'a>(program: &Program, scenes: impl Iterator<Item = Scene<'a>>
     ProgramReport {
         name: program.name.clone(),
         id: program.id.clone(),
+        devices: program.knows_devices().then(|| program.devices()),
         has_buffer_assignment: program.has_buffer_assignment,
         spaces: scenes.filter(is_wanted).map(|scene| space_report(scene, options)).collect(),
         instructions: super::instruction::reports(program, options),
@@ -209,7 +210,12 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
     let (outcome, what_if_sets) = what_if::what_if(scene, options);
     let unpredicted = outcome.as_ref().and_then(|outcome| outcome.as_ref().err().cloned());
     let mut notes = xprof.inconsistencies.clone();
-    notes.extend(space.peak_difference(program, analysis.live.as_ref()));
+    notes.extend(space.peak_difference(program, analysis.live.as_ref()).map(|note| {
+        let differs = xprof.peak_is_known && occupancy.is_some_and(|occupancy| occupancy.reserved_peak != xprof.peak);
+        // The two are next to each other there under names that do not tell them apart.
+        let json = "; in JSON, peak_bytes is XProf's and peak.bytes the one said here";
+        if differs { format!("{note}{json}") } else { note }
+    }));
     SpaceReport {
         color: space.color.0,
         name: space.name.clone(),

@@ -1,7 +1,7 @@
 //! The report as a document, from which Markdown and HTML are written.
 
 use super::schema::{PeakBufferReport, PeakReport, ProfileReport, Report, SpaceReport};
-use super::text::{device, headline};
+use super::text::{device, headline, runs_on};
 use super::what_if::WhatIfReport;
 use super::words::buffers;
 use super::{caching_text, runtime_text};
@@ -20,7 +20,7 @@ pub fn document(report: &Report) -> Document {
             failure.document(&mut out);
         }
         for program in &profile.programs {
-            out.heading(3, &program.name);
+            out.heading(3, format!("{}{}", program.name, runs_on(program, profile)));
             for instruction in &program.instructions {
                 instruction.document(&mut out);
             }
@@ -143,11 +143,12 @@ fn add_at_peak(out: &mut Document, peak: &PeakReport) {
 fn add_what_if(out: &mut Document, space: &SpaceReport, head: Line, what_if: &WhatIfReport) {
     out.paragraph(head.then_codes(&what_if.edits).then(format!(": {}", what_if.summary)));
     let mut table = Table::new(["", ">before", ">after"]);
-    for (label, before, after) in [
-        ("peak", space.peak_bytes, what_if.peak_bytes),
-        ("allocated", Some(space.allocated_bytes), what_if.expected_bytes()),
-        ("always live", Some(space.always_live_bytes), what_if.base_bytes),
-    ] {
+    let rows = [
+        ("peak", space.peak_bytes, what_if.peak_bytes, what_if.is_told),
+        ("allocated", Some(space.allocated_bytes), what_if.expected_bytes(), what_if.is_told),
+        ("always live", Some(space.always_live_bytes), what_if.base_bytes, true),
+    ];
+    for (label, before, after, _) in rows.into_iter().filter(|row| row.3) {
         let before = before.map_or_else(|| "\u{2013}".to_owned(), |bytes| Bytes(bytes).short());
         table.row([label.into(), before.into(), Line::size(after.0)]);
     }

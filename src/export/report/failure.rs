@@ -42,7 +42,7 @@ struct Lines {
 
 /// Describes a failure, with `top` rows in the lists of the text formats and of the chunks.
 pub fn report(failure: &Failure, profile: &Profile, top: usize) -> FailureReport {
-    let explanation = explain(failure);
+    let explanation = explain(failure, profile.shows_buffers());
     let remedies = remedies(failure, profile);
     let top = if top == 0 { usize::MAX } else { top };
     let mut lines = lines(failure, &explanation, &remedies, top);

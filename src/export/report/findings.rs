@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::advisor::batch_size::MOST_TIMES;
 use crate::advisor::plan::Step;
 use crate::advisor::{Advice, Finding, Plan};
-use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::{Edit, UNTOLD};
 use crate::export::document::{Document, Item, Line, Weight};
 use crate::model::{Bytes, Profile, thousands};
 
@@ -106,6 +106,9 @@ pub struct StepReport {
     pub over_by_bytes: Bytes,
     /// Whether the program fits after it: `fits`, `may_fit`, `over` or `unknown`.
     pub verdict: &'static str,
+    /// Whether the bytes may be shown.
+    #[serde(skip)]
+    is_told: bool,
 }
 
 /// The largest batch that fits.
@@ -182,6 +185,7 @@ fn step(step: &Step) -> StepReport {
         allocated_bytes: step.allocated,
         over_by_bytes: step.over,
         verdict: step.verdict.name(),
+        is_told: step.is_told,
     }
 }
 
@@ -211,7 +215,10 @@ fn step_text(step: &StepReport) -> String {
         _ if step.over_by_bytes.0 > 0 => format!("{} over", step.over_by_bytes.short()),
         _ => "fits".to_owned(),
     };
-    format!("{}: then {}, {left}", step.words, step.allocated_bytes.short())
+    if !step.is_told {
+        return format!("{}: then {UNTOLD}", step.words);
+    }
+    format!("{}: then it needs {}: {left}", step.words, step.allocated_bytes.short())
 }
 
 /// The largest batches of a profile's programs.

@@ -162,6 +162,8 @@ pub struct ProgramReport {
     pub name: String,
     /// Program id in the trace it came from.
     pub id: Option<String>,
+    /// Devices it runs on: replicas times partitions; `null` if the file does not say.
+    pub devices: Option<u32>,
     /// Whether the file has a buffer assignment; without one `spaces` is empty.
     pub has_buffer_assignment: bool,
     /// Memory spaces, ascending by colour.

@@ -54,22 +54,48 @@ fn write_profile(out: &mut String, profile: &ProfileReport) {
     out.push('\n');
 }
 
-/// The device in words: its name, else its kind.
+/// The device in words: its name, else its kind; with the chips of the topology that was compiled for, which is that of
+/// the hosts and may be larger than what the programs run on.
 pub fn device(profile: &ProfileReport) -> String {
     let device = &profile.device;
     let kind = || device.kind.map(str::to_ascii_uppercase);
     let name = device.name.clone().or_else(kind).unwrap_or_else(|| "device unknown".to_owned());
-    match (device.chips_per_host, device.hosts) {
-        (Some(chips), Some(1)) if chips > 1 => format!("{name}, {chips} chips"),
-        (Some(chips), Some(hosts)) if hosts > 1 => {
-            format!("{name}, {} chips, {chips} per host on {hosts} hosts", chips.saturating_mul(hosts))
-        }
-        _ => name,
+    let (Some(per_host), Some(hosts)) = (device.chips_per_host, device.hosts) else { return name };
+    let chips = per_host.saturating_mul(hosts);
+    if chips <= 1 {
+        return name;
+    }
+    let devices = chips.saturating_mul(devices_per_chip(profile));
+    let is_all = profile.programs.iter().any(|program| program.devices.map(u64::from) == Some(devices))
+        && profile.programs.iter().all(|program| program.devices.is_none_or(|own| u64::from(own) == devices));
+    let chips = if is_all { format!("{chips} chips") } else { format!("a topology of {chips} chips") };
+    if hosts > 1 {
+        format!("{name}, {chips}, {per_host} per host on {hosts} hosts")
+    } else {
+        format!("{name}, {chips}")
+    }
+}
+
+/// Devices of a chip, each with a memory of its own.
+fn devices_per_chip(profile: &ProfileReport) -> u64 {
+    let generation = profile.device.name.as_deref().and_then(TpuGeneration::by_name);
+    generation.map_or(1, |generation| u64::from(generation.devices_per_chip).max(1))
+}
+
+/// How many devices a program runs on, in words; empty where the chips named with the device say it, or nothing does.
+pub fn runs_on(program: &ProgramReport, profile: &ProfileReport) -> String {
+    let chips =
+        profile.device.chips_per_host.zip(profile.device.hosts).map(|(chips, hosts)| chips.saturating_mul(hosts));
+    match (program.devices, chips) {
+        (Some(devices), Some(chips)) if u64::from(devices) == chips && devices_per_chip(profile) == 1 => String::new(),
+        (Some(1), None) | (None, _) => String::new(),
+        (Some(1), Some(_)) => " on 1 device".to_owned(),
+        (Some(devices), _) => format!(" on {} devices", thousands(u64::from(devices))),
     }
 }
 
 fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileReport) {
-    let _ = writeln!(out, "program {}", program.name);
+    let _ = writeln!(out, "program {}{}", program.name, runs_on(program, profile));
     for instruction in &program.instructions {
         instruction.write_text(out);
     }
@@ -227,8 +253,10 @@ fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if:
         let change = change.unwrap_or_default();
         let _ = writeln!(out, "      {label:<15} {:>10}  {:>22}  {change}", bytes.short(), bytes.exact());
     };
-    line("peak", what_if.peak_bytes, space.peak_bytes);
-    line("allocated", what_if.expected_bytes(), Some(space.allocated_bytes));
+    if what_if.is_told {
+        line("peak", what_if.peak_bytes, space.peak_bytes);
+        line("allocated", what_if.expected_bytes(), Some(space.allocated_bytes));
+    }
     line("always live", what_if.base_bytes, Some(space.always_live_bytes));
     if let Some(band) = &what_if.band {
         let _ = writeln!(out, "      prediction      {band}");

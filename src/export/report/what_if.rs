@@ -56,6 +56,9 @@ pub struct WhatIfReport {
     pub warnings: Vec<String>,
     /// The result in one sentence.
     pub summary: String,
+    /// Whether its bytes may be shown to people.
+    #[serde(skip)]
+    pub is_told: bool,
 }
 
 impl WhatIfReport {
@@ -154,6 +157,7 @@ fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> WhatIfOutcome {
         fits: outcome.fits,
         packer: outcome.packer.name(),
         summary: outcome.sentence(scene.memory().capacity, UnitSystem::Binary),
+        is_told: outcome.is_told(),
         band: outcome.band,
         peak_range_bytes: outcome.peak_range,
         allocated_range_bytes: outcome.allocated_range,

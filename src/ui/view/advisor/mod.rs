@@ -8,7 +8,7 @@ use egui::{Sense, Ui, Vec2};
 
 use crate::advisor::{ChangesResults, Finding, Plan, Severity};
 use crate::analysis::what_if::Outcome;
-use crate::model::{BufferId, MemorySpace};
+use crate::model::{BufferId, MemorySpace, capitalised};
 use crate::ui::part::outcome::{look, make_it_fit};
 use crate::ui::part::{Action, View, ViewContext, colors};
 use crate::ui::session::{Document, Lit};
@@ -262,7 +262,13 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
     };
     line(ui, &finding.why, theme.text2);
     evidence(ui, context, finding);
-    if let Some(after) = finding.peak_after_bytes() {
+    if !finding.is_told() {
+        line(
+            ui,
+            &finding.effect_in_words().map(|words| format!("{}.", capitalised(&words))).unwrap_or_default(),
+            theme.text,
+        );
+    } else if let Some(after) = finding.peak_after_bytes() {
         let outcome = finding.outcome().map(|outcome| format!("; {}", outcome.words(units))).unwrap_or_default();
         let after = units.short(after);
         let allocated = finding.allocated_after_bytes().map(|bytes| units.short(bytes)).filter(|words| *words != after);

@@ -98,7 +98,8 @@ fn message(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, failur
     let explained = match &state.explained {
         Some((index, explained)) if *index == state.chosen => explained.clone(),
         _ => {
-            let explained = Arc::new((explain(failure), remedies(failure, &context.document.profile)));
+            let profile = &context.document.profile;
+            let explained = Arc::new((explain(failure, profile.shows_buffers()), remedies(failure, profile)));
             state.explained = Some((state.chosen, explained.clone()));
             explained
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use crate::advisor::{Advice, ChangesResults, Finding, Plan, Severity};
-use crate::analysis::what_if::{Edit, Outcome};
+use crate::analysis::what_if::{Edit, Outcome, UNTOLD};
 use crate::model::{Bytes, MemorySpace};
 use crate::ui::part::ViewContext;
 use crate::ui::part::outcome::{look, make_it_fit};
@@ -41,7 +41,9 @@ fn plan_words(
 ) -> (String, Vec<String>, &'static str) {
     let changes: Vec<String> = plan.edits.iter().map(Edit::in_words).collect();
     let count = make_it_fit(changes.len());
-    let headline = if plan.fits {
+    let headline = if !plan.is_told {
+        if plan.fits { format!("{count}, but {UNTOLD}") } else { format!("May fit: {UNTOLD}") }
+    } else if plan.fits {
         let spare = capacity.map(|c| format!(", {} to spare", units.short(c.saturating_sub(plan.allocated))));
         format!("{count}{}", spare.unwrap_or_default())
     } else if plan.outcome == Some(Outcome::MayFit) {

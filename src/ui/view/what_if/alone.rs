@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::advisor::Finding;
-use crate::analysis::what_if::{Depth, Edit, Outcome};
+use crate::analysis::what_if::{Depth, Edit, Outcome, UNTOLD};
 use crate::model::{Bytes, MemorySpace};
 use crate::ui::part::ViewContext;
 use crate::ui::work::Job;
@@ -31,7 +31,7 @@ impl Figures {
             needs: finding.allocated_after_bytes(),
             outcome: finding.outcome(),
             is_most: finding.saves_at_most(),
-            undecided: None,
+            undecided: (!finding.is_told()).then(|| UNTOLD.to_owned()),
         }
     }
 }
@@ -61,7 +61,11 @@ impl Alone {
                     needs: Some(after.expected()),
                     outcome: after.outcome(memory.capacity),
                     is_most: after.is_bound,
-                    undecided: after.undecided.filter(|_| !after.is_bound),
+                    undecided: if after.undecided.is_none() && !after.is_told() {
+                        Some(UNTOLD.to_owned())
+                    } else {
+                        after.undecided.filter(|_| !after.is_bound)
+                    },
                 })
             })
         });

@@ -135,6 +135,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
     let color = outcome.map_or(theme.text, |outcome| look(outcome, theme).0);
     let words = match outcome {
         _ if result.after.undecided.is_some() && !result.after.is_bound => "Not predicted".to_owned(),
+        _ if !result.after.is_told() => capitalised(&result.after.verdict.without_numbers()),
         Some(over @ Outcome::Over(_)) if is_unchanged => {
             // The last words stay together where the line breaks.
             format!("{}, no\u{a0}change\u{a0}on", over.words(units))
@@ -154,6 +155,8 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
         sentence = format!("{allocated}{of} allocated by the compiler. Switch changes on to see what they do.");
     } else if let Some(why) = &result.after.undecided {
         sentence = format!("{}.", capitalised(why));
+    } else if !result.after.is_told() {
+        sentence = format!("It was {}.", units.short(Bytes(result.memory.allocated)));
     } else if result.after.verdict == TryVerdict::MayFit {
         sentence = format!(
             "{} to {} allocated{of}, depending on what the compiler recomputes; was {}.",
@@ -167,8 +170,10 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
     let left = ui.available_rect_before_wrap();
     let is_wide = left.width() > 760.0;
     let (peak, was) = (result.peak_after().0, result.peak_before().0);
-    if on > 0 && !is_wide {
-        let _ = write!(sentence, " Peak {}, was {}.", units.short(peak), units.short(was));
+    let is_told = result.after.is_told();
+    let peak = if is_told { units.short(peak) } else { "not told".to_owned() };
+    if on > 0 && !is_wide && is_told {
+        let _ = write!(sentence, " Peak {peak}, was {}.", units.short(was));
     }
     let differs = result.packing_difference();
     if differs != 0 {
@@ -196,7 +201,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
         ui.painter().rect_filled(Rect::from_min_max(bar.min, Pos2::new(bar.right(), bottom)), 0.0, color);
         if is_wide {
             ui.add_space((left.right() - ui.min_rect().right() - READOUTS).max(0.0));
-            readout(ui, theme, "Peak", &units.short(peak), &format!("was {}", units.short(was)));
+            readout(ui, theme, "Peak", &peak, &format!("was {}", units.short(was)));
             ui.add_space(24.0);
             readout(
                 ui,
@@ -211,7 +216,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
         }
     });
     let after = &result.after;
-    if after.edits.is_empty() || after.undecided.is_some() {
+    if after.edits.is_empty() || after.undecided.is_some() || !is_told {
         return;
     }
     ui.add_space(6.0);

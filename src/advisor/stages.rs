@@ -1,0 +1,114 @@
+//! The kinds of layers whose activations are kept, such as the stages of a network: which of them to checkpoint together.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::program_context::{AtPeak, ProgramContext};
+use crate::analysis::names::layer::CONTROL;
+use crate::analysis::names::pass::Pass;
+use crate::analysis::names::pattern::matches;
+use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::saved_for_backward::SavedForBackward;
+
+/// How many times as much as those of one kind all layers must save to be offered together.
+const NOTABLY: f64 = 1.15;
+
+/// Patterns of the layers that hold some temporaries, such as `layer_*`, those that hold most first; empty if no layers
+/// repeat.
+pub(super) fn patterns(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<String> {
+    let mut patterns: BTreeMap<&str, u64> = BTreeMap::new();
+    for t in held {
+        if let Some(layer) = case.memory.kept.layer(t.family) {
+            let entry = patterns.entry(layer.pattern.as_str()).or_default();
+            *entry = entry.saturating_add(t.size);
+        }
+    }
+    let mut patterns: Vec<(u64, &str)> = patterns.into_iter().map(|row| (row.1, row.0)).collect();
+    patterns.sort_by_key(|&(bytes, pattern)| (Reverse(bytes), Reverse(pattern)));
+    patterns.into_iter().map(|row| row.1.to_owned()).collect()
+}
+
+/// The patterns to checkpoint: the first, or all of them where that saves notably more; `None` if there is none.
+pub(super) fn worthwhile(case: &ProgramContext<'_>, patterns: Vec<String>) -> Option<Vec<String>> {
+    let first = patterns.first()?.clone();
+    let saved = |patterns: &[String]| case.saved(&case.try_out(&[edit(patterns)]));
+    if patterns.len() > 1 {
+        let (one, all) = (saved(std::slice::from_ref(&first)), saved(&patterns));
+        if all as f64 > one as f64 * NOTABLY && case.is_worth(all.saturating_sub(one)) {
+            return Some(patterns);
+        }
+    }
+    Some(vec![first])
+}
+
+/// The change that checkpoints layers: by their pattern, or all layers where there are several.
+pub(super) fn edit(patterns: &[String]) -> Edit {
+    match patterns {
+        [one] => Edit::Remat(one.clone(), None),
+        _ => Edit::Remat("*".to_owned(), None),
+    }
+}
+
+/// How many layers of some patterns are checkpointed already, and how many there are, where it is a part of them; by the
+/// scopes that a checkpoint puts around a layer in the names of operations.
+pub(super) fn checkpointed(case: &ProgramContext<'_>, patterns: &[String]) -> Option<(usize, usize)> {
+    let kept = &case.memory.kept;
+    let layers = &kept.turn.as_ref()?.layers;
+    let is_meant = |name: &str| patterns.iter().any(|pattern| matches(pattern, name));
+    let names = layers.iter().map(|layer| layer.name.as_str()).filter(|name| is_meant(name));
+    let is_again = |family: &usize| {
+        kept.passes.get(*family) == Some(&Pass::Recomputed) || SavedForBackward::is_checkpointed(case.name(*family))
+    };
+    let again = (0..case.memory.families.list.len()).filter(is_again);
+    let again = again.filter_map(|family| Some(kept.layer(family)?.name.as_str())).filter(|name| is_meant(name));
+    part_of(names, again)
+}
+
+/// How many of some layers, by their names, are among others that are checkpointed, and how many they are; `None` where it
+/// is all or none, or the names do not tell which. A checkpoint's own scope may stand in place of the module's around a
+/// layer: `checkpoint/layer_3` is `Model/layer_3`.
+fn part_of<'a>(names: impl Iterator<Item = &'a str>, again: impl Iterator<Item = &'a str>) -> Option<(usize, usize)> {
+    let inside = |name: &'a str| name.split_once('/').filter(|(scope, _)| CONTROL.contains(scope)).map(|found| found.1);
+    let (mut all, mut open): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
+    for name in names {
+        match inside(name) {
+            Some(layer) => open.insert(layer),
+            None => all.insert(name),
+        };
+    }
+    let is_of = |name: &str, layer: &str| name.strip_suffix(layer).is_some_and(|scope| scope.ends_with('/'));
+    let mut of_scope: BTreeMap<&str, &str> = BTreeMap::new();
+    for &layer in &open {
+        let mut known = all.iter().filter(|name| **name == layer || is_of(name, layer));
+        let name = known.next().copied().unwrap_or(layer);
+        if known.next().is_some() {
+            return None;
+        }
+        of_scope.insert(layer, name);
+    }
+    all.extend(of_scope.values());
+    let whole = |name: &'a str| inside(name).and_then(|layer| of_scope.get(layer).copied()).unwrap_or(name);
+    let done: BTreeSet<&str> = again.map(whole).filter(|name| all.contains(name)).collect();
+    (!done.is_empty() && done.len() < all.len()).then_some((done.len(), all.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(names: &[&str], again: &[&str]) -> Option<(usize, usize)> {
+        part_of(names.iter().copied(), again.iter().copied())
+    }
+
+    #[test]
+    fn layers_in_a_checkpoint_are_those_of_the_model() {
+        let names =
+            ["Model/layer_0", "Model/layer_1", "Model/layer_2", "checkpoint/layer_0", "rematted_computation/layer_0"];
+        assert_eq!(counted(&names, &names[3..]), Some((1, 3)));
+        assert_eq!(counted(&["layer_0", "layer_1"], &["layer_1"]), Some((1, 2)));
+        assert_eq!(counted(&["layer_0", "layer_1"], &["layer_0", "layer_1"]), None, "all of them");
+        assert_eq!(counted(&["layer_0", "layer_1"], &[]), None, "none of them");
+        let two = ["encoder/layer_0", "decoder/layer_0", "checkpoint/layer_0"];
+        assert_eq!(counted(&two, &two[2..]), None, "which of the two is not told");
+    }
+}
