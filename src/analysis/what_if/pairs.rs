@@ -84,7 +84,8 @@ impl State<'_> {
                 gone.push(result);
                 pairs.push((argument, result as u32));
                 // The program no longer slices a sharded argument: what was there is its own shard.
-                let is_whole = memory.item_of(argument as usize).is_some_and(|item| self.keeps_elements(item));
+                let is_whole = !self.kinds.sharding
+                    || memory.item_of(argument as usize).is_some_and(|item| self.keeps_elements(item));
                 if is_whole {
                     let scaled = |size: u64| {
                         u128::from(size) * u128::from(sizes[result]) / u128::from(memory.base_bytes[result].max(1))

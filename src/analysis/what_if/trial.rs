@@ -281,7 +281,7 @@ impl<'a> Trial<'a> {
 /// Whether changes only take memory away, in any program.
 fn only_take_away(edits: &[Edit]) -> bool {
     let takes_away = |edit: &Edit| match edit {
-        Edit::Donate(_) | Edit::Remat(..) | Edit::Chunk(..) | Edit::Blockwise(_) | Edit::Shard(..) => true,
+        Edit::Donate(_) | Edit::Remat(..) | Edit::Chunk(..) | Edit::Blockwise(_) => true,
         Edit::Batch(factor) => *factor <= 1.0,
         _ => false,
     };
