@@ -152,11 +152,20 @@ impl Finding {
         self.effect.as_ref().is_none_or(Effect::is_told)
     }
 
-    /// What its changes save, for a title: `4.17 GiB less in 8 chunks`, or `less in 8 chunks, but how much cannot be told`.
+    /// The most that its changes can save where how much cannot be told: what is at stake.
+    fn at_most_saved(&self) -> Option<Bytes> {
+        self.at_stake_bytes.filter(|bytes| Some(*bytes) >= self.saves_bytes() && bytes.0 > 0)
+    }
+
+    /// What its changes save, for a title: `4.17 GiB less in 8 chunks`, or `up to 4.17 GiB less in 8 chunks` where how much
+    /// cannot be told.
     #[must_use]
     pub fn less(&self, how: &str) -> String {
         match self.saves_bytes() {
-            Some(_) if !self.is_told() => format!("less{how}, but how much cannot be told"),
+            Some(_) if !self.is_told() => match self.at_most_saved() {
+                Some(most) => format!("up to {} less{how}", most.short()),
+                None => format!("less{how}, but how much cannot be told"),
+            },
             saves => format!("{} less{how}", saves.unwrap_or_default().short()),
         }
     }
@@ -219,7 +228,8 @@ impl Finding {
                 TryVerdict::Over => "; with this alone the program does not fit",
                 TryVerdict::Unknown => "",
             };
-            return Some(format!("how much it saves cannot be told{alone}"));
+            let most = self.at_most_saved().map(|most| format!(", at most {}", most.short())).unwrap_or_default();
+            return Some(format!("how much it saves cannot be told{most}{alone}"));
         }
         let is_bound = self.effect.as_ref().is_some_and(Effect::is_bound);
         let (bound, most) = match (is_bound, self.saves_at_most()) {
