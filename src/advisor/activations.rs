@@ -9,7 +9,7 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::stages;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
-use crate::analysis::names::scope::is_einsum;
+use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack};
 use crate::analysis::what_if::{Depth, Edit, SCAN};
@@ -228,7 +228,7 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
         .take(4)
         .map(|(scope, bytes)| {
             let scope = if scope.is_empty() { "outside any scope" } else { scope };
-            format!("{scope} {}", Bytes(*bytes).short())
+            format!("{scope}: {}", Bytes(*bytes).short())
         })
         .collect();
     finding.title = format!(
@@ -315,12 +315,26 @@ fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
         let layer = case.memory.kept.layer(t.family).map(|layer| layer.name.clone());
         let named = || jvp_scope(case.name(t.family)).map(|pass| pass.scope).filter(|scope| !is_einsum(scope));
         let scope = layer.unwrap_or_else(|| named().unwrap_or_default().to_owned());
+        let scope = with_parent(scope, case.name(t.family));
         let entry = scopes.entry(scope).or_default();
         *entry = entry.saturating_add(t.size);
     }
     let mut scopes: Vec<_> = scopes.into_iter().collect();
     scopes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| numbered(&a.0).cmp(&numbered(&b.0))));
     scopes
+}
+
+/// A scope that is nothing but a number with the nearest scope around it that has a name: `block/6`, or `scope 6`.
+fn with_parent(scope: String, name: &str) -> String {
+    let is_number = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit() || c == '/');
+    if !is_number(&scope) {
+        return scope;
+    }
+    let path = path(name);
+    let first = scope.split('/').next().unwrap_or_default();
+    let at = path.iter().position(|part| *part == first).unwrap_or(0);
+    let parent = path[..at].iter().rposition(|part| !is_number(part));
+    parent.map_or_else(|| format!("scope {scope}"), |parent| format!("{}/{scope}", path[parent..at].join("/")))
 }
 
 /// The words and numbers of a name in turn, so that `layer_2` comes before `layer_10` and `blocks[2]` before `blocks[10]`.
@@ -371,5 +385,13 @@ mod tests {
     fn activations_are_named_by_the_forward_pass() {
         assert!(is_activation("jit(f)/jvp(layer_0)/dot_general"));
         assert!(!is_activation("jit(f)/transpose(jvp(layer_0))/dot_general"));
+    }
+
+    #[test]
+    fn a_scope_that_is_a_number_has_its_parent_beside_it() {
+        let name = "jit(step)/jvp(Model)/encoder/block/6/layer/0/mul";
+        assert_eq!(with_parent("6".to_owned(), name), "block/6");
+        assert_eq!(with_parent("1".to_owned(), "jit(step)/jvp(1)/closed_call/0/mul"), "scope 1");
+        assert_eq!(with_parent("layer_6".to_owned(), name), "layer_6");
     }
 }

@@ -2,13 +2,17 @@
 
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
-use super::program_context::{ProgramContext, Total, counted};
+use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
 use crate::analysis::what_if::Edit;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "attention_scores";
+
+/// Share of allocated bytes from which scores are reported even where the peak hardly falls without them.
+const MUCH: f64 = 0.10;
 
 /// Looks for buffers at the peak with two sequence dimensions.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
@@ -20,26 +24,41 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Blockwise("*".to_owned())]);
-    if !case.is_worth(saved) {
-        return;
+    let is_remedied = case.is_worth(saved);
+    if !is_remedied {
+        // What else has their shapes, such as the decays of a state space model, is not worth a word then.
+        let is_named = |t: &&AtPeak| {
+            let name = case.name(t.family).to_ascii_lowercase();
+            ["attention", "attn", "softmax", "scores"].iter().any(|word| name.contains(word))
+        };
+        if !case.is_share(bytes, MUCH) || !held.iter().all(is_named) {
+            return;
+        }
+        finding = case.finding(NAME);
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
-        "Attention scores take {} ({} of the peak): {}",
+        "Attention scores take {} ({} of the peak){}",
         Bytes(bytes).short(),
         percent(bytes, case.memory.peak.max(1)),
-        finding.less(" if computed block by block")
+        if is_remedied { format!(": {}", finding.less(" if computed block by block")) } else { String::new() }
     );
-    let (pair, growth) = if case.memory.kept.are_crossed {
+    let side = |t: &AtPeak| case.node(t.buffer).and_then(|node| repeated(&node.dimensions));
+    let (pair, growth) = if case.memory.kept.are_crossed || sequence < LEAST_POSITIONS {
         ("pair of positions of two sequences".to_owned(), "product of the two lengths")
-    } else {
+    } else if held.iter().all(|t| side(t) == Some(sequence)) {
         (format!("pair of {sequence} positions"), "square of the sequence length")
+    } else {
+        (format!("pair of up to {sequence} positions"), "product of the lengths")
     };
     finding.why = format!(
         "At the peak {} one score for each {pair}; the largest is {}. Scores grow with the {growth}; block-wise attention never materialises them in full.",
         counted(held.len(), "temporary holds", "temporaries hold"),
         case.describe_first(&held)
     );
+    if !is_remedied {
+        finding.why.push_str(" By how much the peak falls with that alone cannot be told.");
+    }
     let has_backward = case.memory.has_backward();
     if has_backward {
         let kept = format!(
@@ -47,7 +66,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         );
         finding.why.push_str(&kept);
     }
-    finding.advice.push(Library::of(case).blockwise_attention().to_owned());
+    finding.advice.push(blockwise(case).to_owned());
     if has_backward {
         finding.advice.push(
             "or `jax.checkpoint` around the attention alone: only one layer's scores are live at a time".to_owned(),
@@ -57,4 +76,22 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// How to compute the attention of a program block by block.
+pub(super) fn blockwise(case: &ProgramContext<'_>) -> &'static str {
+    Library::of(case).blockwise_attention(is_keras_own(case, &case.held(&case.memory.kept.scores)))
+}
+
+/// Sources of the attention of Keras and KerasHub that can run as flash attention.
+const KERAS_SOURCES: [&str; 2] = ["/multi_head_attention.py", "/cached_multi_head_attention.py"];
+
+/// Whether Keras's own attention makes the scores, which has a switch for flash attention; that of a model's own, such as
+/// the disentangled attention of DeBERTa, has none.
+fn is_keras_own(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
+    held.iter().filter_map(|t| case.program.buffers.instruction_of(t.buffer)).any(|made| {
+        let metadata = case.program.text.metadata(made);
+        let mut lines = metadata.source.iter().chain(&metadata.stack);
+        lines.any(|line| KERAS_SOURCES.iter().any(|source| line.file.ends_with(source)))
+    })
 }

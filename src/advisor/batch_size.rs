@@ -36,6 +36,10 @@ fn is_beyond(case: &ProgramContext<'_>, now: i64, size: i64) -> bool {
 #[must_use]
 pub fn largest_maybe(case: &ProgramContext<'_>) -> Option<i64> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
+    // Without a backward pass there is nothing to recompute.
+    if !case.memory.has_backward() {
+        return Some(0);
+    }
     let may_fit =
         |edits: &[Edit]| matches!(case.try_to(edits, Depth::Estimate).verdict, TryVerdict::Fits | TryVerdict::MayFit);
     search(case, now, &may_fit).map(|size| in_units(case, size))
@@ -68,6 +72,12 @@ fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool)
         }
     }
     (!is_beyond(case, now, low) && (low == now || !is_beyond(case, now, high))).then_some(low)
+}
+
+/// Whether a smaller batch changes results: of training, but not where its parts can run one after the other.
+#[must_use]
+pub fn changes_results(case: &ProgramContext<'_>) -> ChangesResults {
+    if case.memory.has_backward() { ChangesResults::Yes } else { ChangesResults::No }
 }
 
 /// How much of the batch a smaller one is: `Half`, or `A smaller part of`.
@@ -159,7 +169,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.title =
             format!("1/{parts} of the batch ({now} to {} per device): {}{fitting}", now / parts, finding.less(""));
     }
-    finding.changes_results = ChangesResults::Yes;
+    finding.changes_results = changes_results(case);
     finding.buffers = case.memory.data.iter().map(|d| case.memory.base[d.base as usize].buffer).collect();
     findings.push(finding);
 }

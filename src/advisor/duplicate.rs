@@ -1,10 +1,11 @@
 //! Rule `duplicate`: many equal temporaries at once, and temporaries with the shape of a parameter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
+use crate::analysis::names::scope::numbered;
 use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::model::Bytes;
@@ -24,17 +25,42 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     series(case, findings);
 }
 
-/// An op name without its numbers: the same for one operation in every layer.
-fn without_numbers(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for c in name.chars() {
-        if !c.is_ascii_digit() {
-            out.push(c);
-        } else if !out.ends_with('#') {
-            out.push('#');
+/// An op name with `*` for each number of one of several equal parts, the same for one operation in every layer, and those
+/// numbers. Digits within a word, as in `mamba2_mixer` or `conv1d`, are part of it.
+fn without_numbers(name: &str) -> (String, Vec<&str>) {
+    let (mut out, mut numbers, mut rest) = (String::with_capacity(name.len()), Vec::new(), name);
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !is_of_word(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        match numbered(word) {
+            Some((head, number)) => {
+                out.push_str(head);
+                out.push('*');
+                numbers.push(number);
+            }
+            None => out.push_str(word),
         }
+        let next = after.find(is_of_word).unwrap_or(after.len());
+        out.push_str(&after[..next]);
+        rest = &after[next..];
     }
-    out
+    (out, numbers)
+}
+
+const fn is_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+/// Whether a single number tells all of some names apart, as that of a layer does.
+fn is_one_for_each(names: &[&str]) -> bool {
+    let numbers: Vec<Vec<&str>> = names.iter().map(|name| without_numbers(name).1).collect();
+    let places = numbers.iter().map(Vec::len).max().unwrap_or(0);
+    let different = |place: usize| {
+        let at_place = numbers.iter().filter_map(|numbers| numbers.get(place));
+        at_place.collect::<BTreeSet<_>>().len()
+    };
+    let varying: Vec<usize> = (0..places).map(different).filter(|&different| different > 1).collect();
+    varying == [names.len()]
 }
 
 fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
@@ -47,8 +73,9 @@ fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         let name = case.name(t.family);
         let Some((shape, node)) = case.program.buffer_shape(t.buffer) else { continue };
         // Many buffers of one name are not a series of layers; their numbers must differ.
-        if name.chars().any(|c| c.is_ascii_digit()) {
-            groups.entry((shape.short_text_of(node), without_numbers(name))).or_default().push(t);
+        let (folded, numbers) = without_numbers(name);
+        if !numbers.is_empty() {
+            groups.entry((shape.short_text_of(node), folded)).or_default().push(t);
         }
     }
     let largest = groups.into_iter().map(|(key, rows)| (rows.iter().map(|t| t.size).total(), key, rows));
@@ -60,15 +87,21 @@ fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.remedy(NAME);
     case.stake(&mut finding, bytes);
-    finding.title = format!("{} equal buffers at once, one for each layer: {}", rows.len(), Bytes(bytes).short());
+    let names: Vec<&str> = rows.iter().map(|t| case.name(t.family)).collect();
+    let is_one_for_each = is_one_for_each(&names);
+    let each = if is_one_for_each { ", one for each layer" } else { "" };
+    finding.title = format!("{} equal buffers at once{each}: {}", rows.len(), Bytes(bytes).short());
     finding.why = format!(
-        "{shape} `{name}` (numbers left out) is live {} times at the peak: each layer keeps its own.",
-        rows.len()
+        "{shape} `{name}` (`*` for the numbers) is live {} times at the peak{}.",
+        rows.len(),
+        if is_one_for_each { ": each layer keeps its own" } else { "" }
     );
-    finding.advice.push(
-        "recompute it in the backward pass: `jax.checkpoint` around what makes it, or a policy that does not save it"
-            .to_owned(),
-    );
+    if case.memory.has_backward() {
+        finding.advice.push(
+            "recompute it in the backward pass: `jax.checkpoint` around what makes it, or a policy that does not save it"
+                .to_owned(),
+        );
+    }
     finding
         .advice
         .push("if it is the same in every layer (a mask, positions), make it once outside and pass it in".to_owned());
@@ -139,7 +172,17 @@ mod tests {
 
     #[test]
     fn numbers_do_not_tell_layers_apart() {
-        assert_eq!(without_numbers("jvp(layer_12)/attn/dot"), without_numbers("jvp(layer_3)/attn/dot"));
-        assert_ne!(without_numbers("jvp(layer_1)/mlp"), without_numbers("jvp(layer_1)/attn"));
+        let folded = |name| without_numbers(name).0;
+        assert_eq!(folded("jvp(layer_12)/attn/dot"), folded("jvp(layer_3)/attn/dot"));
+        assert_ne!(folded("jvp(layer_1)/mlp"), folded("jvp(layer_1)/attn"));
+        let own = "jvp(mamba2_causal_lm)/mamba2_mixer/depthwise_conv1d/conv";
+        assert_eq!(without_numbers(own), (own.to_owned(), Vec::new()), "digits within words");
+    }
+
+    #[test]
+    fn one_for_each_layer_where_one_number_tells_all_apart() {
+        assert!(is_one_for_each(&["layer_0/attn_1/mul", "layer_1/attn_1/mul", "layer_2/attn_1/mul"]));
+        assert!(!is_one_for_each(&["layer_0/mul", "layer_0/mul", "layer_1/mul"]), "two of one layer");
+        assert!(!is_one_for_each(&["layer_0/attn_0", "layer_0/attn_1", "layer_1/attn_0", "layer_1/attn_1"]));
     }
 }

@@ -15,6 +15,7 @@ pub struct Effect {
     peak: Bytes,
     allocated: Bytes,
     range: (Bytes, Bytes),
+    before: Bytes,
     verdict: TryVerdict,
     fits: Option<bool>,
     fits_already: bool,
@@ -33,6 +34,7 @@ impl Effect {
             peak: prediction.peak,
             allocated: prediction.expected(),
             range: prediction.allocated_range,
+            before: Bytes(case.allocated()),
             verdict: prediction.verdict,
             fits: prediction.fits,
             fits_already: case.before.fits == Some(true),
@@ -85,6 +87,12 @@ impl Effect {
     #[must_use]
     pub const fn range(&self) -> (Bytes, Bytes) {
         self.range
+    }
+
+    /// Allocated bytes without the changes.
+    #[must_use]
+    pub const fn before(&self) -> Bytes {
+        self.before
     }
 
     /// Whether the program fits after the changes; may be undecided where it depends on the compiler.

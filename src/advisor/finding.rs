@@ -146,6 +146,18 @@ impl Finding {
         self.band().is_some_and(|band| band.starts_with("at most"))
     }
 
+    /// How its saving is meant where the program may need as much with its changes as without: `up to ` if no more than
+    /// predicted is saved, else `about `; elsewhere empty.
+    fn caveat(&self) -> &'static str {
+        let is_wide =
+            |effect: &&Effect| effect.outcome() == Some(Outcome::MayFit) && effect.range().1 > effect.before();
+        match self.effect.as_ref().filter(is_wide) {
+            Some(effect) if effect.range().0 >= effect.allocated() => "up to ",
+            Some(_) => "about ",
+            None => "",
+        }
+    }
+
     /// Whether the bytes of its effect say anything; true where it has none.
     #[must_use]
     pub fn is_told(&self) -> bool {
@@ -166,7 +178,7 @@ impl Finding {
                 Some(most) => format!("up to {} less{how}", most.short()),
                 None => format!("less{how}, but how much cannot be told"),
             },
-            saves => format!("{} less{how}", saves.unwrap_or_default().short()),
+            saves => format!("{}{} less{how}", self.caveat(), saves.unwrap_or_default().short()),
         }
     }
 
@@ -234,13 +246,17 @@ impl Finding {
         let is_bound = self.effect.as_ref().is_some_and(Effect::is_bound);
         let (bound, most) = match (is_bound, self.saves_at_most()) {
             (true, _) => ("at least ", "at most "),
-            (false, true) => ("up to ", ""),
-            (false, false) => ("", ""),
+            (false, true) => ("up to ", "at least "),
+            (false, false) => match self.caveat() {
+                "up to " => ("up to ", "at least "),
+                about => (about, about),
+            },
         };
         let outcome = self.outcome().map(|outcome| outcome.words(UnitSystem::Binary));
         let needs = self.effect.as_ref().filter(|_| self.at_most.is_none()).map(|effect| match effect.outcome() {
             Some(Outcome::MayFit) => format!(" it needs {} to {}", effect.range().0.short(), effect.range().1.short()),
-            _ => format!(" it needs {most}{}", effect.allocated().short()),
+            _ if is_bound => format!(" it needs {most}{}", effect.allocated().short()),
+            _ => format!(" it needs {}", effect.allocated().short()),
         });
         let needs = needs.unwrap_or_default();
         let outcome = outcome.map(|words| format!("; with this alone{needs}: {words}")).unwrap_or_default();

@@ -126,7 +126,7 @@ impl Library {
                 "Tunix: `remat_config=RematConfig.DECODER` in the model's configuration (`RematConfig.BLOCK` for attention alone)"
             }
             Self::Keras => {
-                "Keras: `keras.RematScope(mode=\"full\")` around the construction of the model, or `keras.remat` around each layer's call"
+                "Keras: `keras.RematScope(mode=\"full\")` around the construction of the model, or `keras.remat` or `jax.checkpoint` around each layer's call"
             }
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",
@@ -147,7 +147,12 @@ impl Library {
             Self::Equinox | Self::Haliax => {
                 "Equinox: `eqx.filter_jit(donate=\"all\")` on the step; with `donate=\"all-except-first\"` the first argument is kept, such as a model that is passed first".to_owned()
             }
-            Self::Nnx | Self::Tunix => format!("`nnx.jit(step, donate_argnames=…)` with {names}"),
+            // `nnx.jit` takes the same.
+            Self::Nnx | Self::Tunix => {
+                format!(
+                    "`donate_argnums=…` of `jax.jit` or `nnx.jit`, whichever compiles the step, with the positions of {names} in the call"
+                )
+            }
             _ => format!("`jax.jit(step, donate_argnums=…)` with the positions of {names} in the call"),
         }
     }
@@ -255,12 +260,14 @@ impl Library {
         }
     }
 
-    /// How to compute attention block by block.
+    /// How to compute attention block by block; `is_keras_own` where Keras's own attention layer makes the scores.
     #[must_use]
-    pub fn blockwise_attention(self) -> &'static str {
+    pub fn blockwise_attention(self, is_keras_own: bool) -> &'static str {
         match self {
             Self::MaxText => "MaxText: `attention=flash`",
-            Self::Keras => "Keras: `keras.config.enable_flash_attention()`, or a layer's `flash_attention=True`",
+            Self::Keras if is_keras_own => {
+                "Keras: `keras.config.enable_flash_attention()`, or a layer's `flash_attention=True`"
+            }
             Self::Torchax => {
                 "torchax: `torch.nn.functional.scaled_dot_product_attention` with splash attention (`attn_implementation=\"sdpa\"` instead of `\"eager\"`)"
             }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::ProgramContext;
-use super::search::{Rank, Search, subsets};
+use super::search::{Rank, Search, effort, subsets};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, Prediction, SCAN, TryVerdict};
@@ -71,6 +71,19 @@ const BATCH_PARTS: [u32; 5] = [2, 4, 8, 16, 32];
 /// Builds a plan from the findings; `None` if the program fits or no finding has a change.
 #[must_use]
 pub fn plan(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
+    let mut plan = safest(case, findings)?;
+    // What is tried last may change no results.
+    if plan.edits.iter().any(|edit| matches!(edit, Edit::Batch(_))) {
+        let is_other = |f: &&Finding| {
+            f.program == Some(case.row) && f.rule != super::batch_size::NAME && plan.rules.contains(&f.rule)
+        };
+        let others = findings.iter().filter(is_other).map(|f| f.changes_results).max().unwrap_or_default();
+        plan.changes_results = others.max(super::batch_size::changes_results(case));
+    }
+    Some(plan)
+}
+
+fn safest(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
     if case.before.fits != Some(false) {
         return None;
     }
@@ -80,7 +93,7 @@ pub fn plan(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
     let mut nearest: Option<Plan> = None;
     let mut before = 0;
     for level in [ChangesResults::No, ChangesResults::Maybe, ChangesResults::Yes] {
-        let is_allowed = |row: &usize| search.candidates[*row].changes_results <= level;
+        let is_allowed = |row: &usize| effort(search.candidates[*row]) <= level;
         let allowed: Vec<usize> = (0..search.candidates.len()).filter(is_allowed).take(MOST_CANDIDATES).collect();
         if allowed.len() > before {
             before = allowed.len();
@@ -323,7 +336,7 @@ impl Plan {
                 let prediction = case.try_out(&self.edits[..count]);
                 let edit = self.edits[count - 1].clone();
                 Step {
-                    words: words(&edit, library, case.main_scan(&|_| true).1),
+                    words: words(case, &edit, library, case.main_scan(&|_| true).1),
                     edit,
                     allocated: prediction.expected(),
                     over: Bytes(prediction.expected().0.saturating_sub(capacity)),
@@ -336,7 +349,7 @@ impl Plan {
 }
 
 /// Describes a change with the API of the library that made the program.
-fn words(edit: &Edit, library: Library, steps: Steps) -> String {
+fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps) -> String {
     match edit {
         Edit::Remat(scope, _) if scope == SCAN => library.remat_scan(steps),
         Edit::Remat(scope, None) => library.remat(scope),
@@ -347,7 +360,7 @@ fn words(edit: &Edit, library: Library, steps: Steps) -> String {
             library.micro_batches(Some(*parts))
         ),
         Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts),
-        Edit::Blockwise(_) => library.blockwise_attention().to_owned(),
+        Edit::Blockwise(_) => super::attention::blockwise(case).to_owned(),
         Edit::Donate(arguments) => library.donate(&arguments.in_words()),
         other => other.in_words(),
     }

@@ -99,11 +99,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let only_compute = case.is_worth(some) && some.saturating_mul(2) >= all;
     let edit = if only_compute { Edit::Compute(bf16) } else { Edit::Dtype(Arguments::all(), bf16) };
     case.fill(&mut finding, vec![edit]);
+    let less = finding.less(" in bfloat16");
     finding.title = format!(
-        "{} of the peak is 32-bit floats: {}{}",
+        "{} of the peak is 32-bit floats: {}{less}",
         capitalised(&percent(temporaries.saturating_add(kept), case.at_peak())),
-        if only_compute && finding.is_told() { "up to " } else { "" },
-        finding.less(" in bfloat16")
+        if only_compute && finding.is_told() && !less.starts_with("up to") { "up to " } else { "" },
     );
     finding.why = if kept == 0 {
         format!("{} of temporaries are f32, but no arguments and no results.", Bytes(temporaries).short())

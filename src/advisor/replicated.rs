@@ -95,10 +95,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     finding.at_stake_bytes = Some(Bytes(stake));
-    finding.title =
-        format!("{} of arguments are replicated on all {devices} devices: {}", Bytes(whole).short(), listed(&names, 3));
+    let all = bytes(case).max(whole);
+    finding.title = if all == whole {
+        format!("{} of arguments are replicated on all {devices} devices: {}", Bytes(all).short(), listed(&names, 3))
+    } else {
+        format!(
+            "{} of arguments are replicated on all {devices} devices; the largest take {}: {}",
+            Bytes(all).short(),
+            Bytes(whole).short(),
+            listed(&names, 3)
+        )
+    };
     finding.why = format!(
-        "{} {} not sharded over the mesh. Sharded {devices} ways, the arguments shrink by exactly that factor{}.",
+        "{} {} not sharded over the mesh. Sharded {devices} ways, these arguments shrink by exactly that factor{}.",
         listed(&names, 3),
         if names.len() == 1 { "is" } else { "are" },
         if twin_bytes > 0 {

@@ -45,7 +45,7 @@ impl<'a, 'c> Search<'a, 'c> {
     fn together(&self, chosen: &[usize]) -> (Vec<Edit>, Vec<&'static str>, ChangesResults) {
         let findings = || chosen.iter().filter_map(|&row| self.candidates.get(row));
         let edits = findings().flat_map(|f| f.edits().iter().cloned()).collect();
-        let changes = findings().map(|f| f.changes_results).max().unwrap_or_default();
+        let changes = findings().map(|f| effort(f)).max().unwrap_or_default();
         (edits, findings().map(|f| f.rule).collect(), changes)
     }
 
@@ -90,6 +90,13 @@ impl<'a, 'c> Search<'a, 'c> {
         }
         best
     }
+}
+
+/// How late a change is tried: as safe as it is for results, but a smaller batch last, even where its parts can run one
+/// after the other.
+pub(super) fn effort(finding: &Finding) -> ChangesResults {
+    let is_batch = finding.edits().iter().any(|edit| matches!(edit, Edit::Batch(_)));
+    if is_batch { ChangesResults::Yes } else { finding.changes_results }
 }
 
 /// Calls `each` with every subset of `size` rows out of `count`, in lexicographic order.

@@ -14,7 +14,7 @@ pub struct Alternative {
     pub words: String,
     /// Bytes of one array in this form.
     pub each: Bytes,
-    /// Consequence for the data: `same data`, `less data`, `room for more data`.
+    /// Consequence for the data: `same data`, `drops 4 of its 12 entries`, `the padding becomes data`.
     pub effect: String,
     /// Whether it holds the same data.
     pub is_same_data: bool,
@@ -50,7 +50,9 @@ pub fn alternatives(node: &ShapeNode) -> Vec<Alternative> {
     wasted.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
     for padding in wasted.into_iter().take(2) {
         let below = padding.size / padding.tile * padding.tile;
-        for (size, effect) in [(below, "less data"), (padding.padded, "room for more data")] {
+        let dropped = padding.size.saturating_sub(below);
+        let fewer = format!("drops {} of its {} entries", thousands(dropped), thousands(padding.size));
+        for (size, effect) in [(below, fewer), (padding.padded, "the padding becomes data".to_owned())] {
             if size == 0 || size == padding.size {
                 continue;
             }

@@ -112,7 +112,9 @@ fn in_order(rows: &[u32], points: u32, point_of: impl Fn(u32) -> u32) -> Vec<u32
     let slot = |row: u32| point_of(row).min(points) as usize;
     // How many come before each point.
     let mut next = vec![0u32; points as usize + 2];
-    rows.iter().for_each(|&row| next[slot(row) + 1] += 1);
+    for &row in rows {
+        next[slot(row) + 1] += 1;
+    }
     for point in 1..next.len() {
         next[point] += next[point - 1];
     }

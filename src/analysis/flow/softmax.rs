@@ -6,7 +6,7 @@ use super::{Value, computed};
 use crate::model::{InstructionId, NO_ROW, Program};
 
 /// Fewest positions of attention scores that matter.
-const LEAST_POSITIONS: i64 = 256;
+pub const LEAST_POSITIONS: i64 = 256;
 
 /// Fewest classes of logits that matter.
 const LEAST_CLASSES: i64 = 1024;
@@ -21,8 +21,8 @@ pub struct Softmax {
     pub scores: HashSet<Vec<i64>>,
     /// Those without, with their largest dimension: a score for each class.
     pub logits: Vec<(i64, Vec<i64>)>,
-    /// Those of [`Self::logits`] that one matrix product makes and another takes, with a batch and more: so do scores of
-    /// some positions for others.
+    /// Those without that one matrix product makes and another takes, with a batch and more: so do scores of some
+    /// positions for others.
     pub crossed: Vec<(i64, Vec<i64>)>,
 }
 
@@ -45,14 +45,18 @@ impl Softmax {
                 if (others > 0 || dimensions.len() > 2) && products.include(&dimensions) {
                     found.scores.insert(dimensions);
                 }
-            } else if let Some(&classes) = dimensions.last().filter(|&&d| d >= LEAST_CLASSES)
-                && dimensions.len() > 1
-                && !found.logits.iter().any(|known| known.1 == dimensions)
-            {
-                if dimensions.len() > 2 && products.make_and_take(&dimensions) {
-                    found.crossed.push((classes, dimensions.clone()));
+            } else if let Some(&widest) = dimensions.last().filter(|_| dimensions.len() > 1) {
+                let is_new = |known: &[(i64, Vec<i64>)]| !known.iter().any(|known| known.1 == dimensions);
+                // With heads besides, fewer keys tell scores from classes; what comes first is the batch.
+                let is_first = node.dimensions.iter().find(|&&d| d > 1) == Some(&widest);
+                let fewest = if dimensions.len() > 3 && !is_first { LEAST_POSITIONS } else { LEAST_CLASSES };
+                let is_crossed = dimensions.len() > 2 && widest >= fewest && is_new(&found.crossed);
+                if is_crossed && products.make_and_take(&dimensions) {
+                    found.crossed.push((widest, dimensions.clone()));
                 }
-                found.logits.push((classes, dimensions));
+                if widest >= LEAST_CLASSES && is_new(&found.logits) {
+                    found.logits.push((widest, dimensions));
+                }
             }
         }
         found
@@ -131,9 +135,9 @@ fn square(dimensions: &[i64]) -> Option<(i64, i64)> {
     repeated(dimensions).map(|side| (side, elements(dimensions)))
 }
 
-/// The largest dimension, if there may be as many classes, and the number of elements.
+/// The largest dimension, if there may be as many classes or keys, and the number of elements.
 fn widest(dimensions: &[i64]) -> Option<(i64, i64)> {
-    let largest = dimensions.iter().copied().max().filter(|&largest| largest >= LEAST_CLASSES);
+    let largest = dimensions.iter().copied().max().filter(|&largest| largest >= LEAST_POSITIONS);
     largest.map(|largest| (largest, elements(dimensions)))
 }
 

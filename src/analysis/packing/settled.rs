@@ -97,7 +97,9 @@ mod tests {
     fn ranges() -> impl Strategy<Value = Vec<(u64, u64)>> {
         proptest::collection::vec((0u64..300, 1u64..12), 0..40).prop_map(|rows| {
             let mut ranges = SmallVec::new();
-            rows.into_iter().for_each(|(start, size)| merge(&mut ranges, (start, start + size)));
+            for (start, size) in rows {
+                merge(&mut ranges, (start, start + size));
+            }
             ranges.into_vec()
         })
     }
@@ -106,7 +108,9 @@ mod tests {
         #[test]
         fn the_gap_is_that_of_all_ranges_together(settled in ranges(), others in ranges(), size in 1u64..20) {
             let mut all = SmallVec::from_vec(settled.clone());
-            others.iter().for_each(|&range| merge(&mut all, range));
+            for &range in &others {
+                merge(&mut all, range);
+            }
             prop_assert_eq!(Settled::new(&settled).smallest_gap(size, &others), smallest_gap(size, &all));
         }
     }

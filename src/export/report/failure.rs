@@ -298,7 +298,13 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
         message: failure.message.clone(),
         sentences: explanation.sentences.clone(),
         sizes: explanation.readouts.iter().map(|(role, sizes)| (role.title(), sizes.clone())).collect(),
-        parts: explanation.parts.iter().map(|part| (part.name, part.bytes.0)).collect(),
+        parts: match explanation.parts.as_slice() {
+            // The sizes say it.
+            [one] if explanation.readouts.iter().flat_map(|group| &group.1).any(|r| r.size.bytes == one.bytes) => {
+                Vec::new()
+            }
+            parts => parts.iter().map(|part| (part.name, part.bytes.0)).collect(),
+        },
         rows,
         map: failure.text("map").map(ToOwned::to_owned),
         bins: failure

@@ -248,14 +248,25 @@ fn write_what_if(out: &mut String, space: &SpaceReport) {
 
 fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if: &WhatIfReport) {
     let _ = writeln!(out, "    what if {name}{}: {}", what_if.edits.join("; "), what_if.summary);
+    let expected = what_if.expected_bytes();
+    // Bytes outside their own range are those for no more recomputation than now.
+    let is_within = expected <= what_if.allocated_range_bytes.1;
+    if what_if.is_told && !is_within {
+        let (peak, allocated) = (what_if.peak_bytes.short(), expected.short());
+        let _ = writeln!(
+            out,
+            "      {:<15} {allocated}, {peak} of it at the peak, if the compiler recomputed no more than it does now",
+            "allocated"
+        );
+    }
     let mut line = |label: &str, bytes: Bytes, before: Option<u64>| {
         let change = before.map(|before| UnitSystem::Binary.signed(i128::from(bytes.0) - i128::from(before)));
         let change = change.unwrap_or_default();
         let _ = writeln!(out, "      {label:<15} {:>10}  {:>22}  {change}", bytes.short(), bytes.exact());
     };
-    if what_if.is_told {
+    if what_if.is_told && is_within {
         line("peak", what_if.peak_bytes, space.peak_bytes);
-        line("allocated", what_if.expected_bytes(), Some(space.allocated_bytes));
+        line("allocated", expected, Some(space.allocated_bytes));
     }
     line("always live", what_if.base_bytes, Some(space.always_live_bytes));
     if let Some(band) = &what_if.band {
