@@ -38,7 +38,7 @@ pub fn largest_maybe(case: &ProgramContext<'_>) -> Option<i64> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
     // Without a backward pass there is nothing to recompute.
     if !case.memory.has_backward() {
-        return Some(0);
+        return largest(case).map(|(size, _)| size);
     }
     let may_fit =
         |edits: &[Edit]| matches!(case.try_to(edits, Depth::Estimate).verdict, TryVerdict::Fits | TryVerdict::MayFit);

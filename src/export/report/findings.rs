@@ -250,15 +250,10 @@ fn count(samples: i64) -> String {
     thousands(samples.unsigned_abs())
 }
 
-/// How many times the batch that is predicted to fit one that may fit is at most, to be of any help.
-const TELLING: f64 = 1.6;
-
 /// A sentence about the largest batch.
 fn sentence(batch: &BatchReport) -> String {
     let guess = if batch.is_guess { " (the arguments that hold it are guessed from their names)" } else { "" };
-    let is_wide = batch.largest_that_may_fit as f64 > batch.largest_that_fits as f64 * TELLING;
-    let is_told = batch.largest_that_fits == 0 || !is_wide;
-    let maybe = if batch.largest_that_may_fit > batch.largest_that_fits && is_told {
+    let maybe = if batch.largest_that_may_fit > batch.largest_that_fits {
         format!("; up to about {} may fit if the compiler recomputes more", count(batch.largest_that_may_fit))
     } else {
         String::new()
