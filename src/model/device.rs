@@ -116,7 +116,7 @@ impl MemorySpace {
             (4, _) => "SMEM",
             (5, _) => "Host",
             (6, _) => "Scalar/SC",
-            _ => return format!("memory space {self}"),
+            _ => return format!("Colour {self}"),
         };
         name.to_owned()
     }
