@@ -5,15 +5,13 @@ use std::collections::HashMap;
 use super::batch::outline;
 use super::memory::Memory;
 use super::turn::Turn;
+use crate::analysis::flow::{Value, computed};
 use crate::analysis::once::once;
 use crate::analysis::packing::Families;
-use crate::model::{FastSet, InstructionId, Opcode, Program};
+use crate::model::{FastSet, InstructionId, Program};
 
 /// Most readers followed from a value to the gradient that is made from it.
 const FURTHEST: u32 = 4;
-
-/// Longest chain of copies that is followed.
-const LONGEST_CHAIN: usize = 16;
 
 /// Share of a value's bytes up to which what else is made from it, such as the loss or its rows, is made as soon as that
 /// frees the value.
@@ -106,32 +104,10 @@ impl<'a> Search<'a> {
             return false;
         }
         self.program.instructions.operands_of(at).iter().all(|&row| {
-            let row = self.copied(row);
+            let row = computed(self.program, Value::whole(InstructionId(row))).at.0;
             let is_there = self.places.get(&row).is_some_and(|&place| place <= after);
             is_there || self.could_run(row, after, most, furthest - 1)
         })
-    }
-
-    /// What an instruction is a copy or a part of.
-    fn copied(&self, mut row: u32) -> u32 {
-        for _ in 0..LONGEST_CHAIN {
-            let at = InstructionId(row);
-            let hands_on = matches!(
-                self.program.instructions.opcode.get(at.index()),
-                Some(
-                    &(Opcode::COPY
-                        | Opcode::COPY_START
-                        | Opcode::COPY_DONE
-                        | Opcode::BITCAST
-                        | Opcode::GET_TUPLE_ELEMENT)
-                )
-            );
-            match self.program.instructions.operands_of(at).first() {
-                Some(&from) if hands_on => row = from,
-                _ => break,
-            }
-        }
-        row
     }
 
     /// Gradients of weights that an instruction makes.
