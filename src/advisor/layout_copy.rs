@@ -1,7 +1,7 @@
 //! Rule `layout_copy`: whole arguments copied because the program needs them in another layout.
 
 use super::finding::{ChangesResults, Finding};
-use super::program_context::{AtPeak, ProgramContext, Total};
+use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
 use crate::analysis::class::{Class, origin};
 use crate::analysis::what_if::Role;
 use crate::model::{BufferId, Bytes, ShapeNode, percent};
@@ -36,9 +36,8 @@ fn are_laid_out_differently(a: &ShapeNode, b: &ShapeNode) -> bool {
         };
         return sorted(first) == sorted(second);
     }
-    let order = |node: &ShapeNode| node.layout.as_ref().map(|layout| layout.minor_to_major.clone());
     // Sides of equal length do not tell.
-    a.dimensions == b.dimensions && order(a) != order(b) && !first.is_empty() && !is_same_but_for_ones(a, b)
+    a.dimensions == b.dimensions && !is_same_but_for_ones(a, b)
 }
 
 /// Whether two arrays of the same dimensions have those of more than one element in the same order.
@@ -60,12 +59,7 @@ fn classes_in_words(case: &ProgramContext<'_>, found: &[(&AtPeak, usize)]) -> St
         Class::Cache => "the cache".to_owned(),
         other => other.name().to_lowercase(),
     });
-    let names: Vec<String> = names.collect();
-    match names.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, first)) => format!("{} and {last}", first.join(", ")),
-        None => "arguments".to_owned(),
-    }
+    in_a_row(names.collect())
 }
 
 /// Looks for copies of whole arguments in another layout.

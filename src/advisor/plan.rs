@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
-use super::program_context::ProgramContext;
+use super::program_context::{ProgramContext, in_a_row};
 use super::search::{Rank, Search, effort, subsets};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pattern::matches;
@@ -373,15 +373,6 @@ const WRITTEN_OUT: usize = 80;
 fn shortly(edit: &Edit) -> String {
     let written = edit.to_string();
     if written.len() > WRITTEN_OUT { edit.in_words() } else { format!("`{written}`") }
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn in_a_row(mut words: Vec<String>) -> String {
-    match words.pop() {
-        Some(last) if words.is_empty() => last,
-        Some(last) => format!("{} and {last}", words.join(", ")),
-        None => String::new(),
-    }
 }
 
 fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -> String {

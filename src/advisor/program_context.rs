@@ -410,6 +410,16 @@ pub fn listed(names: &[String], most: usize) -> String {
     if names.len() > most { format!("{shown} and {} more", names.len() - most) } else { shown }
 }
 
+/// `a`, `a and b`, `a, b and c`.
+#[must_use]
+pub fn in_a_row(mut words: Vec<String>) -> String {
+    match words.pop() {
+        Some(last) if words.is_empty() => last,
+        Some(last) => format!("{} and {last}", words.join(", ")),
+        None => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
