@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import optax
 from jax.sharding import NamedSharding, PartitionSpec as P
 
+from pieces import entropy
 from recipe import Program, mesh, placed
 
 
@@ -39,16 +40,7 @@ def transformer(topology, chips, batch, length, depth, width, heads, vocabulary,
             x = (hk.remat(layer) if number < remat else layer)(x)
         x = hk.LayerNorm(-1, True, True, name="last")(x)
         w = hk.get_parameter("unembed", (width, vocabulary), init=hk.initializers.RandomNormal(0.02)).astype(jnp.bfloat16)
-
-        def piece(x, labels):
-            logits = (x @ w).astype(jnp.float32)
-            return optax.softmax_cross_entropy_with_integer_labels(logits, labels).sum()
-
-        if chunks == 1:
-            return piece(x, labels) / labels.size
-        parts = lambda a: a.reshape(a.shape[0], chunks, -1, *a.shape[2:]).swapaxes(0, 1)
-        step = jax.checkpoint(lambda total, xs: (total + piece(*xs), None))
-        return jax.lax.scan(step, 0.0, (parts(x), parts(labels)))[0] / labels.size
+        return entropy(x, w, labels, chunks)
 
     net = hk.transform(network)
     few = jnp.zeros((1, length), jnp.int32)
