@@ -4,8 +4,10 @@
 //! offsets, so the height of the map is the allocated bytes and the capacity is a line across it.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use super::live_range::LiveRanges;
+use super::once::once;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
 use super::span_index::SpanIndex;
 use crate::model::{AllocationId, BufferId, Bytes, Category, NO_ROW, Program};
@@ -81,8 +83,8 @@ pub struct MemoryMap {
     pub heap_base: u64,
     /// Height of the map: allocated bytes.
     pub height: u64,
-    /// Rows of the boxes by time.
-    pub index: SpanIndex,
+    /// Rows of the boxes by time, once somebody looks for some.
+    index: OnceLock<SpanIndex>,
     /// Row of the box of each buffer of the program; [`NO_ROW`] if it has none.
     rows: Vec<u32>,
     /// First and last point of the memory of buffers that others write in place after them, by buffer.
@@ -90,6 +92,11 @@ pub struct MemoryMap {
 }
 
 impl MemoryMap {
+    /// Rows of the boxes by time.
+    fn index(&self) -> &SpanIndex {
+        once(&self.index, || SpanIndex::new(self.boxes.iter().map(|item| (item.start, item.end))))
+    }
+
     /// Number of steps; in program order the last point is the end of the program and not a step.
     #[must_use]
     pub fn steps(&self) -> u32 {
@@ -135,7 +142,7 @@ impl MemoryMap {
 
     /// Rebuilds the indexes after [`Self::boxes`] changed.
     fn indexed(mut self) -> Self {
-        self.index = SpanIndex::new(self.boxes.iter().map(|item| (item.start, item.end)));
+        self.index = OnceLock::new();
         let buffers = self.boxes.iter().map(|item| item.buffer.index() + 1).max().unwrap_or(0);
         self.rows = vec![NO_ROW; buffers];
         for (row, item) in self.boxes.iter().enumerate() {
@@ -236,7 +243,7 @@ impl MemoryMap {
             let item = &self.boxes[*row as usize];
             item.start <= to && from <= item.end && item.end - item.start >= least.saturating_sub(1)
         };
-        let mut rows: Vec<u32> = self.index.near(from, to, least).filter(meets).collect();
+        let mut rows: Vec<u32> = self.index().near(from, to, least).filter(meets).collect();
         rows.sort_unstable();
         rows
     }
@@ -260,7 +267,7 @@ impl MemoryMap {
             let item = &self.boxes[*row as usize];
             item.start <= point && point <= item.end && item.address <= address && address - item.address < item.size
         };
-        self.index.near(point, point, 1).filter(meets).max().map(|row| &self.boxes[row as usize])
+        self.index().near(point, point, 1).filter(meets).max().map(|row| &self.boxes[row as usize])
     }
 
     /// The box with the most bytes at addresses `low..high` at a point.
@@ -272,7 +279,7 @@ impl MemoryMap {
             let bytes = item.address.saturating_add(item.size).min(high).saturating_sub(item.address.max(low));
             if lives { bytes } else { 0 }
         };
-        let rows = self.index.near(point, point, 1).map(|row| (inside(row), row)).filter(|(bytes, _)| *bytes > 0);
+        let rows = self.index().near(point, point, 1).map(|row| (inside(row), row)).filter(|(bytes, _)| *bytes > 0);
         rows.max_by_key(|&(bytes, row)| (bytes, std::cmp::Reverse(row))).map(|(_, row)| &self.boxes[row as usize])
     }
 

@@ -12,6 +12,7 @@ use super::packing::{Reproduction, reproduce};
 use super::program::{ProgramAnalysis, SpaceAnalysis, unpadded};
 use super::shape_groups::{ShapeGroup, rank, shape_groups};
 use super::stacked_curves::{Grouping, StackedCurves};
+use super::steps::Steps;
 use super::table::BufferTable;
 use super::what_if::{Depth, Edit, Memory, Prediction, WhatIfResult};
 use crate::model::{BufferId, Bytes, Device, Program};
@@ -83,6 +84,15 @@ impl<'a> Scene<'a> {
         once(&self.parts.curves[grouping as usize], || {
             Arc::new(StackedCurves::new(self.program, self.analysis, self.space, self.map(), grouping))
         })
+    }
+
+    /// Reserved bytes over time, to which the curves of every grouping add up.
+    #[must_use]
+    pub fn total(self) -> &'a Steps {
+        match &self.space.occupancy {
+            Some(occupancy) => &occupancy.reserved,
+            None => &self.curves(Grouping::Class).curves.total,
+        }
     }
 
     /// What is live at a step, or at the peak without one, with the bytes that count for it, which add up to the curve
@@ -168,13 +178,13 @@ impl<'a> Scene<'a> {
     }
 
     fn rank(self, groups: &mut [ShapeGroup], all: &[ShapeGroup]) {
-        rank(groups, all, self.map(), &self.curves(Grouping::Class).curves.total);
+        rank(groups, all, self.map(), self.total());
     }
 
     /// Alternative forms of a shape, with the peak for each.
     #[must_use]
     pub fn forms(self, group: &ShapeGroup) -> Vec<Form> {
-        forms(group, self.map(), &self.curves(Grouping::Class).curves.total)
+        forms(group, self.map(), self.total())
     }
 
     /// As [`Self::memory`], with another capacity if one is given.

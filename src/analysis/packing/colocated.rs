@@ -103,7 +103,7 @@ fn packed(groups: &[Group], times: &Times, order: Order, families: usize) -> Pla
         (std::cmp::Reverse((first, second)), group.id)
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; families] };
-    let mut occupied = Occupied::new(times);
+    let mut occupied = Occupied::new(times, false);
     for (group, ranges) in ranked {
         let offset = occupied.place(group.size, ranges);
         placement.offsets[group.family] = offset;

@@ -46,7 +46,7 @@ pub(super) fn packed(
         })
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; blocks.len()] };
-    let mut occupied = Occupied::new(times);
+    let mut occupied = Occupied::new(times, order == Order::Span);
     for i in ranked {
         let block = &blocks[i as usize];
         let offset = occupied.place(block.size, i as usize..i as usize + 1);

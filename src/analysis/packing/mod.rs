@@ -13,7 +13,6 @@ mod live;
 mod moves;
 mod occupied;
 mod online;
-mod settled;
 mod times;
 
 pub use block::{ALIGNMENT, Block, Placement};

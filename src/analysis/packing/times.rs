@@ -1,87 +1,80 @@
-//! The times at which blocks begin, as the leaves of a tree, and the nodes of it that live ranges look at.
-
-use std::ops::Range;
+//! The times at which blocks begin, in groups of neighbours, and the groups that live ranges begin and end in.
 
 /// A live range: first and last time, both included.
 pub type LiveRange = (u32, u32);
 
-/// Ends of a live range's parts of the list of nodes.
-#[derive(Debug, Clone, Copy, Default)]
-struct Ends {
-    /// Nodes that span it.
-    parts: usize,
-    /// Nodes that are above some of those only.
-    sides: usize,
-    /// Nodes that are above all of those, up to the root.
-    above: usize,
-}
+/// Rows of the first and the last of the times at which blocks begin, in a live range.
+pub(super) type Ends = (u32, u32);
 
-/// The tree: its root is node 1, below node `n` are `2 n` and `2 n + 1`. It is the same in whatever order blocks are placed.
+/// The times, and above their groups a tree: its root is node 1, below node `n` are `2 n` and `2 n + 1`. They are the same
+/// in whatever order blocks are placed.
 #[derive(Debug)]
 pub struct Times {
-    /// The nodes that each live range looks at: those that together span it, then those above them.
+    /// By live range; `None` for one that ends before it starts.
+    ends: Vec<Option<Ends>>,
+    /// Times of a group, as a power of two.
+    shift: u32,
+    /// By group: the live ranges that begin or end in it.
+    pub(super) ends_in: Vec<u32>,
+    /// The node of the first group.
+    pub(super) leaves: u32,
+    /// By node: the live ranges that look at what begins or ends below it, as it lies between their own ends.
     pub(super) looked_at: Vec<u32>,
-    /// Where in `looked_at` are the nodes of each live range.
-    ends: Vec<Ends>,
-    /// By node: the live ranges that it is a part of, and those with a part below it.
-    pub(super) counts: Vec<(u32, u32)>,
 }
 
 impl Times {
-    /// The tree of some live ranges; one that ends before it starts looks at nothing.
+    /// The times of some live ranges.
     #[must_use]
     pub fn new(ranges: &[LiveRange]) -> Self {
         let mut times: Vec<u32> = ranges.iter().filter(|range| range.0 <= range.1).map(|range| range.0).collect();
         times.sort_unstable();
         times.dedup();
-        let leaves = times.len().next_power_of_two();
-        let mut counts = vec![(0, 0); 2 * leaves];
-        let (mut looked_at, mut ends) = (Vec::with_capacity(16 * ranges.len()), Vec::with_capacity(ranges.len()));
-        for &(start, end) in ranges {
-            let (first, last) = (times.partition_point(|&t| t < start), times.partition_point(|&t| t <= end));
-            if first < last {
-                let (first, last) = (leaves + first, leaves + last - 1);
-                for_each_node(first, last, |node| {
-                    counts[node].0 += 1;
-                    looked_at.push(node as u32);
-                });
-                let parts = looked_at.len();
-                for_each_ancestor(first, last, |node| {
-                    counts[node].1 += 1;
-                    looked_at.push(node as u32);
-                });
-                let above = looked_at.len();
-                let is_common = |node: &&u32| {
-                    let shift = leaves.ilog2() - node.ilog2();
-                    [first, last].iter().all(|leaf| leaf >> shift == **node as usize)
-                };
-                let common = looked_at[parts..].iter().rev().take_while(is_common).count();
-                ends.push(Ends { parts, sides: above - common, above });
-            } else {
-                let end = looked_at.len();
-                ends.push(Ends { parts: end, sides: end, above: end });
+        let row = |end: usize| u32::try_from(end).ok();
+        let ends: Vec<Option<Ends>> = ranges
+            .iter()
+            .map(|&(start, end)| {
+                let first = times.partition_point(|&t| t < start);
+                let last = times.partition_point(|&t| t <= end).checked_sub(1)?;
+                if first <= last { row(first).zip(row(last)) } else { None }
+            })
+            .collect();
+        // Few enough for a block to be entered in all that it lives throughout, large enough to have few ends in each.
+        let shift = (times.len().isqrt() / 12).max(1).next_power_of_two().ilog2();
+        let groups = (times.len() >> shift) + 1;
+        let leaves = groups.next_power_of_two() as u32;
+        let mut these = Self { ends, shift, ends_in: vec![0; groups], leaves, looked_at: vec![0; 2 * leaves as usize] };
+        for row in 0..ranges.len() {
+            let Some(ends) = these.ends(row) else { continue };
+            let (first, last) = these.groups(ends);
+            these.ends_in[first as usize] += 1;
+            if first != last {
+                these.ends_in[last as usize] += 1;
             }
+            for_each_between(leaves, first, last, |node| these.looked_at[node as usize] += 1);
         }
-        Self { looked_at, ends, counts }
+        these
     }
 
-    /// Where in the list are the nodes that together span a live range, and those above them.
-    pub(super) fn looked_at(&self, range: usize) -> (Range<usize>, Range<usize>) {
-        let start = range.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |ends| ends.above);
-        let Ends { parts, above, .. } = self.ends.get(range).copied().unwrap_or_default();
-        (start..parts, parts..above)
+    /// The ends of a live range.
+    pub(super) fn ends(&self, range: usize) -> Option<Ends> {
+        self.ends.get(range).copied().flatten()
     }
 
-    /// The nodes that are above all of a live range's, up to the root, and where in the list they begin.
-    pub(super) fn common(&self, range: usize) -> Option<(usize, &[u32])> {
-        let Ends { sides, above, .. } = self.ends.get(range).copied()?;
-        Some((sides, self.looked_at.get(sides..above)?))
+    /// The groups of two ends.
+    pub(super) fn groups(&self, ends: Ends) -> (u32, u32) {
+        (ends.0 >> self.shift, ends.1 >> self.shift)
+    }
+
+    /// The groups all of whose times are between two ends: the first, and the one after the last.
+    pub(super) fn throughout(&self, ends: Ends) -> (u32, u32) {
+        let first = (ends.0 + (1 << self.shift) - 1) >> self.shift;
+        (first, ((ends.1 + 1) >> self.shift).max(first))
     }
 }
 
-/// Calls `each` with the fewest nodes that together span some leaves, both ends included.
-fn for_each_node(first: usize, last: usize, mut each: impl FnMut(usize)) {
-    let (mut low, mut high) = (first, last + 1);
+/// Calls `each` with the fewest nodes that together span the groups between two others.
+pub(super) fn for_each_between(leaves: u32, first: u32, last: u32, mut each: impl FnMut(u32)) {
+    let (mut low, mut high) = (leaves + first + 1, leaves + last);
     while low < high {
         if low & 1 == 1 {
             each(low);
@@ -96,41 +89,25 @@ fn for_each_node(first: usize, last: usize, mut each: impl FnMut(usize)) {
     }
 }
 
-/// Calls `each` once with every node above those of [`for_each_node`].
-fn for_each_ancestor(first: usize, last: usize, mut each: impl FnMut(usize)) {
-    // Above the first leaf: those nodes whose span does not begin at the first leaf or reaches past the last one.
-    let (mut low, mut high, mut shift) = (first >> 1, last >> 1, 1u32);
-    while low > 0 {
-        let is_above = |node: usize| {
-            let (begin, end) = (node << shift, ((node + 1) << shift) - 1);
-            begin < first || end > last
-        };
-        if is_above(low) {
-            each(low);
-        }
-        if high != low && is_above(high) {
-            each(high);
-        }
-        low >>= 1;
-        high >>= 1;
-        shift += 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn nodes_and_what_lies_above_them_are_told_apart() {
-        // Eight leaves, 8 to 15; leaves 9 to 13 are spanned by 9, 5 and 6.
+    fn groups_between_two_others_are_spanned_by_few_nodes() {
+        // Eight groups, 8 to 15: those between 0 and 6 are 9 to 13.
         let mut nodes = Vec::new();
-        for_each_node(9, 13, |node| nodes.push(node));
+        for_each_between(8, 0, 6, |node| nodes.push(node));
         nodes.sort_unstable();
         assert_eq!(nodes, [5, 6, 9]);
-        let mut above = Vec::new();
-        for_each_ancestor(9, 13, |node| above.push(node));
-        above.sort_unstable();
-        assert_eq!(above, [1, 2, 3, 4]);
+        for (first, last) in [(3, 3), (3, 4)] {
+            for_each_between(8, first, last, |node| panic!("{node} is not between {first} and {last}"));
+        }
+    }
+
+    #[test]
+    fn a_live_range_without_times_has_no_ends() {
+        let times = Times::new(&[(4, 6), (1, 0), (5, 5), (7, 9)]);
+        assert_eq!([0, 1, 2, 3, 4].map(|row| times.ends(row)), [Some((0, 1)), None, Some((1, 1)), Some((2, 2)), None]);
     }
 }

@@ -11,7 +11,6 @@ use crate::advisor::{Finding, advise};
 use crate::analysis::compare::{Change, SpaceComparison, StepOf, WaterfallStep};
 use crate::analysis::phases::{Phase, Phases};
 use crate::analysis::shape_groups::ShapeGroup;
-use crate::analysis::stacked_curves::Grouping;
 use crate::analysis::{ProfileAnalysis, Scene};
 use crate::export::report::Options;
 use crate::model::{BufferId, Bytes, Device, MemorySpace, Profile};
@@ -242,7 +241,7 @@ fn passes(scenes: &[Scene<'_>]) -> Vec<Phase> {
 /// The passes that both sides have, with their highest use.
 fn phases(before: Scene<'_>, after: Scene<'_>, [passes, there]: &[Vec<Phase>; 2]) -> Vec<PhaseDiff> {
     let peak = |scene: Scene<'_>, (start, end): (u32, u32)| {
-        let total = &scene.curves(Grouping::Class).curves.total;
+        let total = scene.total();
         let rows = total.rows_between(start, end.saturating_sub(1));
         rows.map(|row| total.row(row).1).chain([total.at(start)]).max()
     };

@@ -10,7 +10,6 @@ use super::{findings, runtime, what_if};
 use crate::advisor::advise;
 use crate::analysis::class::{Certainty, Class, Reason};
 use crate::analysis::live_at::Residency;
-use crate::analysis::stacked_curves::Grouping;
 use crate::analysis::{
     PeakContents, ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict, category, has_no_shape, unpadded,
 };
@@ -133,7 +132,7 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
     // Both halves need these, and would both work them out.
     for scene in (0..profile.programs.len()).filter_map(|row| analysis.scene(profile, row, MemorySpace::HBM)) {
         let memory = scene.memory();
-        rayon::join(|| scene.unchanged(memory), || scene.curves(Grouping::Class));
+        rayon::join(|| scene.unchanged(memory), || scene.map());
     }
     let (advice, programs) = rayon::join(|| advise(profile, analysis), programs);
     ProfileReport {
