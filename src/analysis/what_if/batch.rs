@@ -162,6 +162,9 @@ pub fn data_arguments(
                 classes.of(base.buffer) == Class::Cache && node.dimensions.first() == Some(&batch)
             };
             data.extend(candidates(&|base, node, _, _| of_batch(base, node), true));
+        } else if let Some(batch) = batch_of_caches(program, classes, bases) {
+            data = candidates(&|_, node, _, _| node.dimensions.first() == Some(&batch), true);
+            data.retain(|data| data.batch() == batch);
         }
         return data;
     };
@@ -181,6 +184,23 @@ pub fn data_arguments(
     let more = candidates(&|base, node, path, _| of_batch(base, node, path), true);
     data.extend(more.into_iter().filter(|data| !known.contains(&data.base) && data.batch() == batch));
     data
+}
+
+/// The batch of a step of decoding that hands everything on: the leading dimension of all caches, if vectors or matrices
+/// of integers, such as the last tokens, begin with it too. Pages of a cache are no batch.
+fn batch_of_caches(program: &Program, classes: &Classes, bases: &[Base]) -> Option<i64> {
+    let arguments = || {
+        let all = bases.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
+        all.filter_map(|base| Some((classes.of(base.buffer), node_of(program, base)?)))
+    };
+    let leading = |node: &ShapeNode| node.dimensions.first().copied();
+    let is_cache = |(class, node): &(Class, &ShapeNode)| *class == Class::Cache && node.dimensions.len() > 2;
+    let batch = arguments().find(is_cache).and_then(|(_, node)| leading(node)).filter(|&batch| batch > 1)?;
+    let is_of_all = arguments().filter(is_cache).all(|(_, node)| leading(node) == Some(batch));
+    let is_of_samples = |(class, node): (Class, &ShapeNode)| {
+        class == Class::Input && node.element_type.is_index() && leading(node) == Some(batch)
+    };
+    (is_of_all && arguments().any(is_of_samples)).then_some(batch)
 }
 
 /// Numbers of nodes and edges of a graph: an integer vector with one element for each edge says which node's row a

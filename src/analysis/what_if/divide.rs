@@ -12,20 +12,20 @@ use super::resize;
 use super::state::State;
 use crate::analysis::names::argument::holds_state;
 use crate::analysis::once::once;
-use crate::model::{FastMap, NO_ROW};
+use crate::model::NO_ROW;
 
 /// Results by the array they hold, without those that follow an argument already.
 struct Results {
     /// Number of the array, by row of the base; `NO_ROW` for what is no result, or is taken.
     array_of: Vec<u32>,
-    /// Rows by array, ascending, and how many of them at the front are taken.
-    rows_of: FastMap<u32, (Vec<u32>, usize)>,
+    /// Rows by array, by its number: ascending, and how many of them at the front are taken.
+    rows_of: Vec<(Vec<u32>, usize)>,
 }
 
 impl Results {
     /// The first result that holds an array.
     fn first(&mut self, array: u32) -> Option<usize> {
-        let (rows, taken) = self.rows_of.get_mut(&array)?;
+        let (rows, taken) = self.rows_of.get_mut(array as usize)?;
         while rows.get(*taken).is_some_and(|&row| self.array_of[row as usize] != array) {
             *taken += 1;
         }
@@ -328,13 +328,15 @@ impl<'a> State<'a> {
 
     /// The results by the array they hold now.
     fn results_by_array(&self) -> Results {
-        let mut results = Results { array_of: vec![NO_ROW; self.memory.base.len()], rows_of: FastMap::default() };
-        let mut rows: Vec<u32> = self.memory.results.clone();
-        rows.sort_unstable();
-        for row in rows {
+        let mut results = Results { array_of: vec![NO_ROW; self.memory.base.len()], rows_of: Vec::new() };
+        for &row in &self.memory.results_by_row {
             if let Some(known) = self.shape_of_row(row as usize).and_then(|shape| self.shapes.get(shape)) {
+                let array = known.array as usize;
                 results.array_of[row as usize] = known.array;
-                results.rows_of.entry(known.array).or_default().0.push(row);
+                if array >= results.rows_of.len() {
+                    results.rows_of.resize(array + 1, (Vec::new(), 0));
+                }
+                results.rows_of[array].0.push(row);
             }
         }
         results

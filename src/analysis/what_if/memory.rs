@@ -150,10 +150,16 @@ pub struct Memory {
     pub(super) folded: OnceLock<Option<i64>>,
     /// Part of the batch that the step runs on, once somebody asked.
     pub(super) part_of_batch: OnceLock<Option<i64>>,
+    /// Lengths of sorted vectors with several rows for each token, once somebody asked.
+    pub(super) sorted_rows: OnceLock<Vec<i64>>,
+    /// What loops recompute in each step, once somebody asked: see [`super::in_loops`].
+    pub(super) recomputed_in_loops: OnceLock<Vec<u32>>,
     /// What is kept for gradients of weights alone, once somebody asked.
     pub(super) postponed: OnceLock<Vec<Postponed>>,
     /// Results by their place in the program's result: rows of [`Self::base`].
     pub(super) results: Vec<u32>,
+    /// The same, ascending.
+    pub(super) results_by_row: Vec<u32>,
     /// Number of the array that the program returns, by row of [`Self::base`]; `NO_ROW` where it is not known.
     returned_arrays: Vec<u32>,
 }
@@ -212,7 +218,8 @@ impl Memory {
             Role::Result(place) => Some(place.as_slice()),
             _ => None,
         };
-        let mut results: Vec<u32> = (0..base.len() as u32).filter(|row| place(row).is_some()).collect();
+        let results_by_row: Vec<u32> = (0..base.len() as u32).filter(|row| place(row).is_some()).collect();
+        let mut results = results_by_row.clone();
         results.sort_by_key(place);
         let live = crate::analysis::packing::most_live(&families.blocks()).0;
         let always = base_bytes.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
@@ -287,6 +294,7 @@ impl Memory {
             named_arguments: Recent::default(),
             always_live: always,
             results,
+            results_by_row,
             returned_arrays,
             segments: Recent::default(),
             packed_by_size: Recent::default(),
@@ -297,6 +305,8 @@ impl Memory {
             global_batch: OnceLock::new(),
             folded: OnceLock::new(),
             part_of_batch: OnceLock::new(),
+            sorted_rows: OnceLock::new(),
+            recomputed_in_loops: OnceLock::new(),
             postponed: OnceLock::new(),
             has_backward: OnceLock::new(),
             base,

@@ -146,6 +146,7 @@ impl State<'_> {
     pub(super) fn scale_items(&mut self, (whole, held): (i64, i64), scaled: i64, accept: &dyn Fn(Owner) -> bool) {
         let memory = self.memory;
         let mut local = batch::products(&memory.data, 1);
+        local.extend(memory.sorted_rows(self.program));
         if whole != held {
             for size in &mut local {
                 *size = *size / whole.max(1) * held;

@@ -159,7 +159,11 @@ impl<'a> Trial<'a> {
         // If the program does not fit, the compiler has already recomputed all it could.
         let fits_now = memory.room().is_some_and(|room| memory.allocated <= room);
         let has_reach = is_short && fits_now;
-        let floor = if has_reach { memory.floor(program, edits).unwrap_or(least) } else { least };
+        let mut floor = least;
+        if has_reach {
+            let spared = memory.spared_in_loops(program, &sizes, at);
+            floor = memory.floor(program, edits).unwrap_or(least).min(least.saturating_sub(spared));
+        }
         let mut range = memory.allocated_range(state.kinds, expected, brought_back, floor);
         if is_changed && packer == Packer::Online {
             // The packer in program order may find less room between edited live ranges than the compiler will, or not.

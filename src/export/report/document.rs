@@ -65,7 +65,7 @@ fn add_space(out: &mut Document, space: &SpaceReport, profile: &ProfileReport) {
         out.blocks.extend(super::svg::pictures(space, picture).into_iter().map(Block::Picture));
     }
     add_sizes(out, space, peak);
-    super::padding::document(out, &space.padding_by_shape);
+    super::padding::document(out, &space.padding_by_shape, peak);
     if let Some(what_if) = &space.what_if {
         add_what_if(out, space, Line::from("What if "), what_if);
     }

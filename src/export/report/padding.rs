@@ -79,13 +79,17 @@ pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
 /// Shapes that save less than this at the peak are left out of the text.
 const WORTH: u64 = 1 << 20;
 
-/// The shapes worth a line in the text.
-fn worth(rows: &[PaddingReport]) -> impl Iterator<Item = &PaddingReport> {
-    rows.iter().filter(|row| row.saves_at_peak_bytes >= WORTH)
+/// So are those that save less than this share of it: one in so many.
+const SHARE: u64 = 500;
+
+/// The shapes worth a line in the text, at a peak of so many bytes.
+fn worth(rows: &[PaddingReport], peak: Option<u64>) -> impl Iterator<Item = &PaddingReport> {
+    let least = WORTH.max(peak.unwrap_or(0) / SHARE);
+    rows.iter().filter(move |row| row.saves_at_peak_bytes >= least)
 }
 
 /// Adds the shapes as a table, each with the alternative form that lowers the peak most.
-pub fn document(out: &mut Document, rows: &[PaddingReport]) {
+pub fn document(out: &mut Document, rows: &[PaddingReport], peak: Option<u64>) {
     let mut table = Table::new([
         "padded shape at the peak",
         ">count",
@@ -94,7 +98,7 @@ pub fn document(out: &mut Document, rows: &[PaddingReport]) {
         ">saves at the peak",
         "best other form",
     ]);
-    for row in worth(rows) {
+    for row in worth(rows, peak) {
         let best = row.other_forms.iter().min_by_key(|form| form.peak_after_bytes);
         let best = best.map_or_else(String::new, |form| format!("{}: {}", form.change, Bytes(form.each_bytes).short()));
         table.row([
@@ -110,8 +114,8 @@ pub fn document(out: &mut Document, rows: &[PaddingReport]) {
 }
 
 /// Writes the shapes as text.
-pub fn write(out: &mut String, rows: &[PaddingReport]) {
-    let mut rows = worth(rows).peekable();
+pub fn write(out: &mut String, rows: &[PaddingReport], peak: Option<u64>) {
+    let mut rows = worth(rows, peak).peekable();
     if rows.peek().is_some() {
         let _ = writeln!(out, "    padding at the peak, by shape");
     }

@@ -214,7 +214,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
             line(out, &format!("  {}", row.class), row.bytes, &format!("{}{guess}", buffers(row.buffers)));
         }
     }
-    super::padding::write(out, &space.padding_by_shape);
+    super::padding::write(out, &space.padding_by_shape, space.peak.bytes);
     write_what_if(out, space);
     if let Some(range) = &space.range {
         range.write_text(out);
