@@ -78,7 +78,13 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
     }
     let families = case.memory.families.list.iter().enumerate();
     let in_all: u64 = families.filter(|row| is_recomputed(row.0)).map(|row| row.1.size).total();
-    let is_at_once = bytes.saturating_mul(2) > in_all;
+    // What a loop recomputes is that of one step.
+    let is_in_loop = |t: &&AtPeak| {
+        let made = case.program.buffers.instruction_of(t.buffer);
+        made.is_some_and(|made| case.program.computation_of(made) != case.program.entry)
+    };
+    let in_loops: u64 = held.iter().copied().filter(is_in_loop).map(|t| t.size).total();
+    let is_at_once = bytes.saturating_mul(2) > in_all && in_loops.saturating_mul(2) < bytes;
     let mut finding = case.finding(NAME);
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
@@ -289,7 +295,7 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
 }
 
 /// Share of what a program needs by which it may be over and almost fit.
-const ALMOST: f64 = 0.15;
+const ALMOST: f64 = 0.10;
 
 /// Numbers of micro-batches tried where checkpoints do not help.
 const PARTS: [u32; 4] = [2, 4, 8, 16];
@@ -355,7 +361,12 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     // Convolutions are no matrix products: the policy would keep none of them.
     let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
     // MaxText has policies of its own, of which `minimal` keeps just these products.
-    if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText {
+    let is_checkpointed = case.memory.kept.passes.contains(&Pass::Recomputed);
+    if is_open && !is_of_convolutions && is_checkpointed && Library::of(case) != Library::MaxText {
+        finding.advice.push(
+            "there are checkpoints already: a policy that saves less, or `jax.checkpoint` without one, which saves the inputs alone".to_owned(),
+        );
+    } else if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText {
         finding.advice.push(
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes everything but matrix products".to_owned(),
         );

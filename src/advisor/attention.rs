@@ -49,7 +49,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else if held.iter().all(|t| side(t) == Some(sequence)) {
         (format!("pair of {sequence} positions"), "square of the sequence length")
     } else {
-        (format!("pair of up to {sequence} positions"), "product of the lengths")
+        ("pair of positions".to_owned(), "product of the lengths")
     };
     finding.why = format!(
         "At the peak {} one score for each {pair}; the largest is {}. Scores grow with the {growth}; block-wise attention never materialises them in full.",
@@ -67,7 +67,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.why.push_str(&kept);
     }
     finding.advice.push(blockwise(case).to_owned());
-    if has_backward {
+    // Scores of one layer at a time are what a checkpoint leaves.
+    if has_backward && held.iter().filter(|t| case.memory.is_kept(t.family)).count() > 1 {
         finding.advice.push(
             "or `jax.checkpoint` around the attention alone: only one layer's scores are live at a time".to_owned(),
         );

@@ -57,6 +57,11 @@ fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool)
     let (mut low, mut high) =
         if case.before.fits == Some(true) { (now, now.saturating_mul(MOST_TIMES)) } else { (0, now) };
     if low == now {
+        // What more samples take may not be known at all.
+        let twice = now.saturating_mul(2);
+        if !is_beyond(case, now, twice) && case.try_to(&[Edit::Batch(2.0)], Depth::Estimate).undecided.is_some() {
+            return None;
+        }
         let mut size = now;
         while size < high && fits(size.saturating_mul(2)) {
             size = size.saturating_mul(2);

@@ -63,7 +63,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.why = format!("Live at the peak: {}; the largest is {}.", parts.join(" and "), case.describe_first(&held));
     // One array at a time is no store of many layers: what reads it wants all of it.
-    if gathered.len() > 1 {
+    if gathered.len() > 1 && !case.memory.has_backward() {
+        finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`".to_owned());
+    } else if gathered.len() > 1 {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
     } else if whole > 0 {
         finding.advice.push("store it divided along a dimension that the product which reads it keeps, such as the vocabulary for logits, instead of the one that is summed over: each device then computes its part, and nothing is gathered".to_owned());

@@ -132,7 +132,7 @@ impl Library {
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",
             Self::Haiku => "Haiku: `hk.remat` around each block, not around the whole network",
             Self::Torchax => {
-                "torchax: `jax.checkpoint` policies through `torchax.train.make_train_step(…, remat_policy=…)`, or `torch.utils.checkpoint` around each layer"
+                "torchax: each layer through `torchax.interop.torch_view(jax.checkpoint(torchax.interop.jax_view(layer)))`; the `remat_policy` of `torchax.train.make_train_step` is not used in torchax 0.0.13"
             }
             Self::Linen => "Flax: `nn.remat` around each layer's module",
             Self::Nnx => "Flax: `nnx.remat` around each layer's call",
@@ -269,7 +269,7 @@ impl Library {
                 "Keras: `keras.config.enable_flash_attention()`, or a layer's `flash_attention=True`"
             }
             Self::Torchax => {
-                "torchax: `torch.nn.functional.scaled_dot_product_attention` with splash attention (`attn_implementation=\"sdpa\"` instead of `\"eager\"`)"
+                "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`), called through `torchax.interop.call_jax`; `torch.nn.functional.scaled_dot_product_attention` computes all scores in torchax 0.0.13"
             }
             _ => {
                 "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`)"

@@ -93,7 +93,8 @@ pub struct MemoryMap {
 
 impl MemoryMap {
     /// Rows of the boxes by time.
-    fn index(&self) -> &SpanIndex {
+    #[must_use]
+    pub fn index(&self) -> &SpanIndex {
         once(&self.index, || SpanIndex::new(self.boxes.iter().map(|item| (item.start, item.end))))
     }
 

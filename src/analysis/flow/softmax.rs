@@ -40,7 +40,9 @@ impl Softmax {
             let Some(node) = program.shape_of(at).map(crate::model::Shape::root) else { continue };
             let mut dimensions: Vec<i64> = node.dimensions.iter().copied().filter(|&d| d > 1).collect();
             dimensions.sort_unstable();
-            if let Some(positions) = repeated(&dimensions).filter(|&d| d >= LEAST_POSITIONS) {
+            // Where a picture's points have classes, the classes are what a softmax runs over.
+            let is_over = |positions: i64| summed_over(program, at, &dimensions).is_none_or(|size| size == positions);
+            if let Some(positions) = repeated(&dimensions).filter(|&d| d >= LEAST_POSITIONS && is_over(d)) {
                 let others = dimensions.iter().filter(|&&d| d != positions).count();
                 if (others > 0 || dimensions.len() > 2) && products.include(&dimensions) {
                     found.scores.insert(dimensions);
@@ -157,6 +159,31 @@ fn is_shifted(program: &Program, at: InstructionId) -> bool {
         "negate" | "multiply" => false,
         "subtract" => !(0..2).all(|place| operand(from, place).is_some_and(|at| program.opcode_name(at) == "select")),
         _ => true,
+    }
+}
+
+/// The size of the dimension that a softmax runs over, of the sorted dimensions of its exponential: the one that the
+/// largest value, which is subtracted, does not have. `None` where it is not known.
+fn summed_over(program: &Program, at: InstructionId, dimensions: &[i64]) -> Option<i64> {
+    let operand = |at: InstructionId, place: usize| {
+        let row = *program.instructions.operands_of(at).get(place)?;
+        (row != NO_ROW).then(|| computed(program, Value::whole(InstructionId(row))).at)
+    };
+    let difference = operand(at, 0).filter(|&from| program.opcode_name(from) == "subtract")?;
+    let spread = operand(difference, 1).filter(|&from| program.opcode_name(from) == "broadcast")?;
+    let largest = program.instructions.operands_of(spread).first().filter(|&&row| row != NO_ROW)?;
+    let mut left = dimensions.to_vec();
+    for size in &program.shape_of(InstructionId(*largest))?.root().dimensions {
+        let place = left.iter().position(|d| d == size);
+        match place {
+            Some(place) => drop(left.remove(place)),
+            None if *size > 1 => return None,
+            None => {}
+        }
+    }
+    match left[..] {
+        [size] => Some(size),
+        _ => None,
     }
 }
 

@@ -116,7 +116,8 @@ impl Hint {
             .collect();
         let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
         let is_cache = |word: &String| {
-            CACHES.contains(&word.as_str())
+            // Among parameters, `kv` is a projection to keys and values.
+            (CACHES.contains(&word.as_str()) && !(word == "kv" && has(WEIGHTS)))
                 || ["cache", "caches"]
                     .iter()
                     .any(|end| word.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('_')))

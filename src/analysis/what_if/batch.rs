@@ -372,6 +372,8 @@ pub struct GlobalBatch {
     /// Sizes beside the batch in what the devices exchange, as the places of an expert: what has one holds the rows of all
     /// devices for its own part of them.
     exchanged: FastSet<i64>,
+    /// Numbers of steps of the program's loops over layers: the leading dimensions of what these save.
+    layers: FastSet<i64>,
     batch: i64,
 }
 
@@ -394,7 +396,12 @@ fn exchanged(program: &Program, (batch, parts): (i64, i64), is_known: impl Fn(i6
 }
 
 impl GlobalBatch {
-    pub(super) fn new(program: &Program, bases: &[Base], data: &[DataArgument]) -> Option<Self> {
+    pub(super) fn new(
+        program: &Program,
+        bases: &[Base],
+        data: &[DataArgument],
+        layers: impl Iterator<Item = i64>,
+    ) -> Option<Self> {
         let parts = data.iter().map(|d| d.parts).max().filter(|&parts| parts > 1)?;
         let divided: Vec<DataArgument> = data.iter().filter(|d| d.parts == parts).cloned().collect();
         let batch = divided.first().map(DataArgument::batch)?;
@@ -418,6 +425,7 @@ impl GlobalBatch {
             weights: weights(program, bases, data),
             divided: divided_sizes(program, bases, data, parts),
             divided_among: divided_among(program, bases, data),
+            layers: layers.collect(),
             batch,
         })
     }
@@ -439,6 +447,14 @@ impl GlobalBatch {
         self.dimension_of(node).filter(|&at| !self.is_divided_besides(node, at))
     }
 
+    /// As [`Self::dimension`], also of what is divided along another dimension besides, such as logits along the
+    /// vocabulary: it follows the batch all the same.
+    #[must_use]
+    pub fn held_in(&self, node: &ShapeNode) -> Option<usize> {
+        let is_known = self.weights.contains(&outline(&node.dimensions)) || node.dimensions.contains(&self.batch);
+        if is_known { None } else { self.dimension_of(node) }
+    }
+
     /// Whether a buffer is sharded along another dimension, as a weight of its dimensions is.
     fn is_divided_besides(&self, node: &ShapeNode, at: usize) -> bool {
         let others = || node.dimensions.iter().enumerate().filter(|&(place, _)| place != at).map(|row| *row.1);
@@ -450,7 +466,10 @@ impl GlobalBatch {
     /// Index of the dimension with the size of the global batch.
     fn dimension_of(&self, node: &ShapeNode) -> Option<usize> {
         let whole = self.batch.saturating_mul(self.parts);
-        let exact = node.dimensions.iter().position(|&d| d == whole && !self.local.contains(&d));
+        let is_of_layers = |at: usize| at == 0 && node.dimensions.len() > 2 && self.layers.contains(&whole);
+        let mut places = node.dimensions.iter().enumerate();
+        let exact = places.find(|&(at, &d)| d == whole && !self.local.contains(&d) && !is_of_layers(at));
+        let exact = exact.map(|(at, _)| at);
         exact.or_else(|| {
             node.dimensions
                 .iter()
@@ -483,6 +502,7 @@ mod tests {
             divided: FastSet::from_iter([32016]),
             divided_among: vec![(3, vec![6144])],
             exchanged: FastSet::from_iter([320]),
+            layers: FastSet::default(),
             batch: 4,
         };
         let dimension = |dims: &[i64]| batch.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::base::{Base, Role};
 use super::batch::{DataArgument, outline};
 use crate::analysis::class::{Certainty, Class, Classes};
+use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
 use crate::analysis::flow::steps::LoopSteps;
 use crate::analysis::packing::Families;
 use crate::model::{FastSet, Program, ShapeNode};
@@ -34,6 +35,15 @@ pub fn dimension_of(node: &ShapeNode, batch: i64, weight_sizes: &FastSet<i64>) -
         (batch >= LEAST_FACTOR).then(|| node.dimensions.iter().position(|&d| is_multiple(d)))?
     };
     exact.or_else(multiple)
+}
+
+/// Whether an array may hold attention scores whose heads are folded into the batch.
+pub fn are_folded_scores(node: &ShapeNode, batch: i64) -> bool {
+    let [folded, ref positions @ ..] = node.dimensions[..] else { return false };
+    batch > 1
+        && folded > batch
+        && folded % batch == 0
+        && repeated(positions).is_some_and(|side| side >= LEAST_POSITIONS)
 }
 
 /// What is known of a program besides its arguments.
@@ -114,7 +124,8 @@ pub fn find(
         let holds = |node: &ShapeNode| {
             let last = node.dimensions.len().saturating_sub(1);
             // The last dimension is that of features.
-            dimension_of(node, batch, &taken).is_some_and(|at| at < last || last == 0)
+            let is_own = dimension_of(node, batch, &taken).is_some_and(|at| at < last || last == 0);
+            is_own || are_folded_scores(node, batch)
         };
         let held = temporaries.iter().filter(|row| holds(row.0)).fold(0u64, |sum, row| sum.saturating_add(row.1));
         held as f64 / bytes.max(1) as f64

@@ -12,6 +12,9 @@ const MOST: f64 = 0.7;
 /// Larger batches have too many divisors to tell which of them is a part.
 const LARGEST: i64 = 4096;
 
+/// Shorter samples do not tell that there is one at a time.
+const LEAST_LENGTH: i64 = 256;
+
 /// Share of the bytes of temporaries that hold the whole batch, below which none do.
 const HARDLY_ANY: f64 = 0.1;
 
@@ -27,15 +30,17 @@ impl Memory {
     /// and most temporaries hold such a part of the samples, hardly any all of them.
     pub(super) fn part_of_batch(&self, program: &Program) -> Option<i64> {
         *once(&self.part_of_batch, || {
-            let batch = self.data.first().filter(|data| data.batch() <= LARGEST)?.batch();
-            let has_loop = program.instructions.opcode.contains(&Opcode::WHILE);
-            let parts: Vec<i64> = (2..=batch / 2).filter(|part| has_loop && batch % part == 0).collect();
-            if parts.is_empty() {
+            let data = self.data.first().filter(|data| data.batch() > 1 && data.batch() <= LARGEST)?;
+            let batch = data.batch();
+            if !program.instructions.opcode.contains(&Opcode::WHILE) {
                 return None;
             }
+            let parts: Vec<i64> = (2..=batch / 2).filter(|part| batch % part == 0).collect();
+            // A single sample shows in its length alone.
+            let length = data.dimensions.get(1).copied().filter(|&length| length >= LEAST_LENGTH);
             let whole = products(&self.data, 1);
             let weights = self.weights(program);
-            let (mut all, mut of_whole) = (0u64, 0u64);
+            let (mut all, mut of_whole, mut of_one) = (0u64, 0u64, 0u64);
             let mut held = vec![0u64; parts.len()];
             for family in &self.families.list {
                 let Some(node) = program.buffer_node(family.root) else { continue };
@@ -46,17 +51,28 @@ impl Memory {
                 if whole.iter().any(|&size| holds(node, size)) {
                     of_whole = of_whole.saturating_add(family.size);
                 }
+                if length.is_some_and(|length| holds_one(node, length)) {
+                    of_one = of_one.saturating_add(family.size);
+                }
                 for (&part, held) in parts.iter().zip(&mut held) {
                     if holds(node, part) {
                         *held = held.saturating_add(family.size);
                     }
                 }
             }
-            let best = (0..parts.len()).max_by_key(|&i| (held[i], parts[i]))?;
-            let is_held = held[best] as f64 >= all as f64 * MOST && of_whole as f64 <= all as f64 * HARDLY_ANY;
-            (is_held && held[best] > 0).then_some(parts[best])
+            let is_held =
+                |held: u64| held > 0 && held as f64 >= all as f64 * MOST && of_whole as f64 <= all as f64 * HARDLY_ANY;
+            let best = (0..parts.len()).max_by_key(|&i| (held[i], parts[i])).filter(|&best| is_held(held[best]));
+            best.map(|best| parts[best]).or_else(|| is_held(of_one).then_some(1))
         })
     }
+}
+
+/// Whether an array holds one sample of a length: that dimension comes first, or after one of a single sample.
+fn holds_one(node: &ShapeNode, length: i64) -> bool {
+    let Some((_, before)) = node.dimensions.split_last() else { return false };
+    let mut places = before.iter().enumerate().filter(|place| *place.1 == length);
+    places.any(|(at, _)| at.checked_sub(1).is_none_or(|at| before[at] == 1))
 }
 
 /// Whether an array has a dimension of a size before its last, which is that of features.

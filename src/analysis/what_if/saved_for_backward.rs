@@ -167,6 +167,14 @@ impl SavedForBackward {
             };
             // What is named as a part of a layer is of its width, not of a vocabulary of the same size.
             let is_in_layer = || kept.turn.as_ref().is_some_and(|turn| turn.is_named_in_layer(family));
+            // A table of the vocabulary that is gathered from all devices is no logits.
+            let is_gathered = || {
+                let made = program.buffers.instruction_of(families.list[family].root);
+                made.is_some_and(|made| program.opcode_name(made).starts_with("all-gather"))
+            };
+            if meaning.logits && is_gathered() {
+                continue;
+            }
             if meaning.logits && !is_in_layer() {
                 kept.logits.push(family as u32);
             } else if meaning.scores || (meaning.scores_if_named && is_named()) {

@@ -6,15 +6,19 @@ use super::batch;
 use super::batch_by_shape;
 use super::memory::{Memory, Owner};
 use super::resize;
+use super::saved_for_backward::is_among;
 use super::state::State;
 use crate::analysis::once::once;
-use crate::model::{FastSet, Program, ShapeNode};
+use crate::model::{FastSet, Opcode, Program, ShapeNode};
 
 /// The compiler folds rows of the image into a batch below this, and so computes convolutions in other shapes.
 const FOLDED_BELOW: i64 = 8;
 
 /// Share of the bytes of temporaries made by convolutions above which these decide the outcome.
 const CONVOLVES: f64 = 0.1;
+
+/// Share of the bytes of temporaries that follow a larger batch below which hardly any do.
+const HARDLY_ANY: f64 = 0.1;
 
 /// Numbers of elements within this factor are one value in two arrangements: folding adds margins.
 const MARGIN: f64 = 1.12;
@@ -30,7 +34,8 @@ impl Memory {
     /// small to recognise.
     #[must_use]
     pub fn global_batch(&self, program: &Program) -> Option<&batch::GlobalBatch> {
-        once(&self.global_batch, || batch::GlobalBatch::new(program, &self.base, &self.data)).as_ref()
+        let layers = self.kept.stacks.iter().map(|stack| stack.layers);
+        once(&self.global_batch, || batch::GlobalBatch::new(program, &self.base, &self.data, layers)).as_ref()
     }
 
     /// Batch per device below which the compiler computes the program's convolutions in other shapes; `None` if it has
@@ -105,6 +110,34 @@ impl State<'_> {
             ));
         }
         self.scale_batch(batch, scaled);
+        if factor > 1.0 && self.hardly_follows() {
+            self.decline(format!(
+                "hardly any temporaries hold the {batch} samples of each device: the step seems to run on them one after the other"
+            ));
+        }
+    }
+
+    /// Whether the change of the batch left nearly all temporaries of a training step with loops as they are.
+    fn hardly_follows(&self) -> bool {
+        let memory = self.memory;
+        if !self.program.instructions.opcode.contains(&Opcode::WHILE) || !memory.has_backward() {
+            return false;
+        }
+        let weights = memory.weights(self.program);
+        let (mut all, mut changed) = (0u64, 0u64);
+        for (item, &bytes) in memory.item_bytes.iter().enumerate() {
+            let shape = memory.shape_of.get(item).and_then(|&row| memory.shapes.get(row));
+            let is_meant =
+                |node: &ShapeNode| node.element_type.is_float() && !weights.contains(&batch::outline(&node.dimensions));
+            let is_temporary = matches!(memory.items.get(item), Some(item) if matches!(item.owner, Owner::Family(_)));
+            if is_temporary && shape.is_some_and(|known| is_meant(&known.node)) {
+                all = all.saturating_add(bytes);
+                if self.is_changed(item) {
+                    changed = changed.saturating_add(bytes);
+                }
+            }
+        }
+        all > 0 && (changed as f64) < all as f64 * HARDLY_ANY
     }
 
     /// Declines to predict another type for convolutions of a few samples: the compiler may keep values in both types.
@@ -161,7 +194,7 @@ impl State<'_> {
             let exact = node.dimensions.iter().position(|&d| d == batch);
             exact
                 .or_else(|| node.dimensions.iter().position(|d| local.contains(d)))
-                .or_else(|| whole.as_ref().and_then(|whole| whole.dimension(node)))
+                .or_else(|| whole.as_ref().and_then(|whole| whole.held_in(node)))
                 .or_else(|| batch_by_shape::dimension_of(node, batch, &sizes))
         };
         // Other arrangements of what holds the batch, such as rows of images folded into it.
@@ -206,5 +239,21 @@ impl State<'_> {
             });
         }
         self.may_stay |= may_stay;
+        self.scale_folded_scores(batch, &scale, accept);
+    }
+
+    /// Scales attention scores whose heads are folded into the batch: their leading dimension is a multiple of it.
+    fn scale_folded_scores(&mut self, batch: i64, scale: &dyn Fn(i64) -> i64, accept: &dyn Fn(Owner) -> bool) {
+        let scores = &self.memory.kept.scores;
+        let are_scores = |owner| matches!(owner, Owner::Family(row) if is_among(scores, row as usize));
+        let items: Vec<usize> =
+            self.items_of(|owner| are_scores(owner) && accept(owner)).filter(|&item| !self.is_changed(item)).collect();
+        self.change(items.into_iter(), |node| {
+            let are_folded = batch_by_shape::are_folded_scores(node, batch);
+            if are_folded {
+                resize::set_dimension(node, 0, scale(node.dimensions[0]));
+            }
+            are_folded
+        });
     }
 }

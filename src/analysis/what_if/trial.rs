@@ -155,6 +155,14 @@ impl<'a> Trial<'a> {
             best = best.max(expected);
             packer = Packer::Fallback;
         }
+        // Where checkpoints would take more than they save, as where nothing is kept for a backward pass, the compiler keeps
+        // what it has.
+        let only_checkpoints = !edits.is_empty() && edits.iter().all(|edit| matches!(edit, Edit::Remat(..)));
+        if only_checkpoints && expected > memory.allocated && !memory.is_over() && memory.rematerialised == 0 {
+            expected = memory.allocated;
+            best = best.min(expected);
+            peak = peak.min(memory.peak);
+        }
         let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
         // If the program does not fit, the compiler has already recomputed all it could.
         let fits_now = memory.room().is_some_and(|room| memory.allocated <= room);

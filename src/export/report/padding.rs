@@ -80,7 +80,7 @@ pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
 const WORTH: u64 = 1 << 20;
 
 /// So are those that save less than this share of it: one in so many.
-const SHARE: u64 = 500;
+const SHARE: u64 = 100;
 
 /// The shapes worth a line in the text, at a peak of so many bytes.
 fn worth(rows: &[PaddingReport], peak: Option<u64>) -> impl Iterator<Item = &PaddingReport> {

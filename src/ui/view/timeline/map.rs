@@ -234,7 +234,7 @@ fn hit(data: &SpaceData, point: u32, address: f64, slack: f64, points_per_pixel:
     let near = (points_per_pixel * 1.5).ceil() as u32;
     let (from, to) = (point.saturating_sub(near), point.saturating_add(near));
     data.map
-        .index
+        .index()
         .near(from, to, 1)
         .map(|row| &data.map.boxes[row as usize])
         .filter(|item| {

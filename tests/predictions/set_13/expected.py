@@ -1,0 +1,141 @@
+"""The thirteenth set: programs of real libraries, with the cause and the changes that were written down before any was compiled."""
+
+from recipe import change, program
+
+PROGRAMS = {
+    "splash_dots": program(
+        "kernel_programs", "decoder", "results of the matrix products that the policy saves in the scan over 12 layers (gate and up of the MLP first, 2 by 12 by 448 MiB); then float32 logits of 128256 words; does not fit",
+        {"nothing": change("checkpoint (policy)", ["remat *"], policy="nothing_saveable"),
+         "half": change("batch", ["batch 0.5"], batch=16),
+         "chunk": change("chunked loss", ["chunk logits 8"], chunks=8),
+         "both": change("checkpoint + chunk", ["remat *", "chunk logits 8"], policy="nothing_saveable", chunks=8),
+         "micro": change("micro-batches", ["micro 2"], micro=2)},
+        topology="v6e:4x4", chips=16, batch=32, length=8192, depth=12, width=4096, heads=32, kv=8, hidden=14336, vocabulary=128256, kernel="splash", policy="dots_with_no_batch_dims_saveable"),
+    "attention_scan": program(
+        "kernel_programs", "decoder", "attention scores and probabilities that the scan saves for 12 layers (16 heads, 2048 by 2048, of jax.nn.dot_product_attention); then MLP values; nearly full or does not fit",
+        {"remat": change("checkpoint", ["remat *"], policy="nothing_saveable"),
+         "flash": change("blockwise", ["blockwise *"], kernel="flash"),
+         "half": change("batch", ["batch 0.5"], batch=32),
+         "fsdp": change("sharding", ["shard params 16", "shard opt_state 16"], fsdp=True),
+         "nodonate": change("donation (undone)", [], donate=False)},
+        topology="v4:2x2x4", chips=16, batch=64, length=2048, depth=12, width=2048, heads=16, kv=16, hidden=5632, vocabulary=32000, kernel=None, optimizer="sgdm", fsdp=False),
+    "serving_qwen": program(
+        "kernel_programs", "serving", "the paged cache twice, because it is not donated, beside the weights; does not fit",
+        {"donate": change("donation", ["donate kv_caches"], donate=True),
+         # an f8 cache is not implemented by the kernel with two heads a device
+         "both": change("donation + dimension", ["donate kv_caches", "dim 12288 6144"], donate=True, pages=6144),
+         "pages": change("dimension", ["dim 12288 6144"], pages=6144)},
+        topology="v5e:2x4", tp=8, depth=20, width=5120, heads=40, kv=8, size=128, hidden=27648, pages=12288, page=64, seqs=256, toks=1024, vocabulary=152064),
+    "hk_mobilenet": program(
+        "haiku_programs", "mobilenet", "float32 activations of the first blocks (112 by 112), convolutions and batch normalisation; nearly full or does not fit",
+        {"half": change("batch", ["batch 0.5"], batch=1024),
+         "bf16": change("dtype", ["compute bf16"], half=True),
+         "remat": change("checkpoint (whole network)", ["remat *"], remat=True),
+         "micro": change("micro-batches", ["micro 4"], micro=4)},
+        topology="v2:2x2", chips=8, batch=2048, size=224),
+    "mt_mistral": program(
+        "maxtext_programs", "train", "values that the scan over 32 layers saves by the policy `minimal`: mlpwi_0 and mlpwi_1 first (896 MiB a layer), then queries, outputs; nearly full",
+        {"full": change("checkpoint (policy)", ["remat *"], remat_policy="full"),
+         "half": change("batch", ["batch 0.5"], per_device_batch_size=2),
+         "double": change("batch", ["batch 2"], per_device_batch_size=8),
+         "ga": change("micro-batches", ["micro 2"], per_device_batch_size=2, gradient_accumulation_steps=2),
+         "tile": change("chunked loss", ["chunk logits 8"], num_vocab_tiling=8)},
+        compile_topology="v5p-16", model_name="mistral-7b", per_device_batch_size=4, max_target_length=4096, remat_policy="minimal"),
+    "mt_gemma2": program(
+        "maxtext_programs", "train", "float32 logits of 256128 words for 8192 tokens of a device, and their gradient (layers are checkpointed already); does not fit",
+        {"tile": change("chunked loss", ["chunk logits 8"], num_vocab_tiling=8),
+         "half": change("batch", ["batch 0.5"], per_device_batch_size=2),
+         "quarter": change("batch", ["batch 0.25"], per_device_batch_size=1),
+         "both": change("chunked loss + batch", ["chunk logits 8", "batch 0.5"], num_vocab_tiling=8, per_device_batch_size=2)},
+        compile_topology="v5e-256", model_name="gemma2-2b", per_device_batch_size=4, max_target_length=2048),
+    "mt_qwen3_moe": program(
+        "maxtext_programs", "train", "values that the scan over 48 layers saves by the policy `minimal`: rows of tokens through the 8 experts of each (gate, up, down) first; nearly full or does not fit",
+        {"full": change("checkpoint (policy)", ["remat *"], remat_policy="full"),
+         "half": change("batch", ["batch 0.5"], per_device_batch_size=1),
+         "nodonate": change("donation (undone)", [], donate=False)},
+        compile_topology="v6e-64", model_name="qwen3-30b-a3b", per_device_batch_size=2, max_target_length=4096, remat_policy="minimal"),
+    "mt_olmo3": program(
+        "maxtext_programs", "train", "float32 logits of 100278 words with their gradient, then the layers' inputs that the scan saves (32 layers, checkpointed already); nearly full",
+        {"tile": change("chunked loss", ["chunk logits 4"], num_vocab_tiling=4),
+         "half": change("batch", ["batch 0.5"], per_device_batch_size=2),
+         "double": change("batch", ["batch 2"], per_device_batch_size=8),
+         "nodonate": change("donation (undone)", [], donate=False)},
+        compile_topology="v4-32", model_name="olmo3-7b", per_device_batch_size=4, max_target_length=4096),
+    "gemma2_step": program(
+        "gemma_programs", "sampler", "the cache twice, because the state is not donated; does not fit",
+        {"donate": change("donation", ["donate state"], donate=True),
+         "half": change("batch", ["batch 0.5"], batch=48),
+         "short": change("dimension", ["dim 4096 2048"], length=2048),
+         "both": change("donation + batch", ["donate state", "batch 0.5"], donate=True, batch=48)},
+        topology="v5e:2x2", chips=4, batch=96, length=4096, answer=512),
+    "gemma3_images": program(
+        "gemma_programs", "images", "float32 attention scores of the image tower's 27 layers (4096 patches, 16 heads: 2 GiB a layer for two images); does not fit",
+        {"vision": change("checkpoint part", ["remat encoderblock_*"], remat="vision"),
+         "both": change("checkpoint", ["remat *"], remat="both"),
+         "half": change("batch", ["batch 0.5"], batch=8)},
+        topology="v5p:2x2x2", chips=8, batch=16, length=512),
+    "kh_segformer": program(
+        "keras_programs", "segformer", "float32 activations of the first stages and of the decoder at a quarter of the resolution (768 channels of four levels), then logits of 150 classes at full resolution; nearly full or does not fit",
+        {"remat": change("checkpoint", ["remat *"], remat=True),
+         "half": change("batch", ["batch 0.5"], batch=32),
+         "bf16": change("dtype", ["compute bf16"], policy="mixed_bfloat16"),
+         "nodonate": change("donation (undone)", [], donate=False)},
+        topology="v5e:2x2", chips=4, batch=64, size=512),
+    "kh_vit": program(
+        "keras_programs", "vit", "attention scores of 24 layers (577 tokens, 16 heads), then MLP values; does not fit or nearly full",
+        {"remat": change("checkpoint", ["remat *"], remat=24),
+         "half": change("batch", ["batch 0.5"], batch=256),
+         "double": change("batch", ["batch 2"], batch=1024),
+         "first12": change("checkpoint part", ["remat transformer_block_* 12"], remat=12)},
+        topology="v6e:2x4", chips=8, batch=512, size=336),
+    "kh_phi3": program(
+        "keras_programs", "phi3", "the cache of all layers, made inside and carried by the loop (stacked, so with copies of it), bfloat16; weights second",
+        {"half": change("batch", ["batch 0.5"], batch=32),
+         "double": change("batch", ["batch 2"], batch=128),
+         "short": change("dimension", ["dim 2048 1024"], length=1024)},
+        topology="v6e:2x2", chips=4, batch=64, length=2048, layers=8),
+    "tunix_dpo": program(
+        "tunix_programs", "dpo", "logits of 262144 words (bfloat16 and float32 for the log-sum-exp, of the whole length, then of the answers) and their gradient; the layers are checkpointed already; does not fit",
+        {"half": change("batch", ["batch 0.5"], pairs=16),
+         "quarter": change("batch", ["batch 0.25"], pairs=8),
+         "donate": change("donation", ["donate model"], donate_model=True)},
+        topology="v5e:2x4", shape=(8, 1), pairs=32, prompt=512, answer=512),
+    "tunix_qwen": program(
+        "tunix_programs", "qwen", "log_softmax, one-hot targets and logits of 151936 words, then attention scores of 24 layers (14 heads, 1024 by 1024, float32)",
+        {"decoder": change("checkpoint", ["remat *"], remat="DECODER"),
+         "half": change("batch", ["batch 0.5"], batch=16),
+         "quarter": change("batch", ["batch 0.25"], batch=8)},
+        topology="v5p:2x2x1", shape=(4, 1), batch=32, length=1024),
+    "brax_apg": program(
+        "brax_programs", "apg", "values of the physics that the scan over 64 steps saves for the gradient, float32, many small arrays of every environment",
+        {"remat": change("checkpoint", ["remat scan"], remat=True),
+         "half": change("batch", ["batch 0.5"], envs=16384),
+         "double": change("batch", ["batch 2"], envs=65536)},
+        topology="v5e:2x2", chips=4, envs=32768, horizon=64),
+    "mjx_rollout": program(
+        "brax_programs", "mjx", "the simulator's own intermediate arrays of 16384 ants within a step (contacts, solver), and the states, twice, because they are not donated",
+        {"half": change("batch", ["batch 0.5"], batch=8192),
+         "donate": change("donation", ["donate data"], donate=True)},
+        topology="v6e:2x2", chips=1, batch=16384, steps=64),
+    "eqx_vit": program(
+        "equinox_programs", "vit", "float32 attention scores of 12 layers (577 tokens, 12 heads), then MLP values with their dropout masks; nearly full",
+        {"remat": change("checkpoint", ["remat *"], checkpointed=12),
+         "first6": change("checkpoint part", ["remat attention_blocks[*] 6"], checkpointed=6),
+         "half": change("batch", ["batch 0.5"], batch=256),
+         "bf16": change("dtype", ["compute bf16"], half=True),
+         "donate": change("donation", ["donate *"], donate=True)},
+        topology="v4:2x2x2", chips=8, batch=512, size=384, patch=16, dim=768, hidden=3072, heads=12, layers=12),
+    "torchax_qwen2": program(
+        "torchax_programs", "qwen2", "logits of 151936 words, their float32 copy and log_softmax with gradient; attention scores of 14 layers after that; does not fit or nearly full",
+        {"remat": change("checkpoint", ["remat *"], remat=14),
+         "half": change("batch", ["batch 0.5"], batch=16),
+         "quarter": change("batch", ["batch 0.25"], batch=8),
+         "nodonate": change("donation (undone)", [], donate=False)},
+        topology="v6e:2x4", chips=8, batch=32, length=2048, depth=14),
+    "torchax_vit": program(
+        "torchax_programs", "vit", "float32 attention scores of 12 layers (577 tokens, 12 heads), then MLP values; does not fit",
+        {"remat": change("checkpoint", ["remat *"], remat=12),
+         "half": change("batch", ["batch 0.5"], batch=256),
+         "bf16": change("dtype", ["dtype * bf16"], dtype="bfloat16")},
+        topology="v5e:2x4", chips=8, batch=512),
+}
