@@ -6,6 +6,7 @@
 use super::address_union::AddressUnion;
 use super::live_range::LiveRanges;
 use super::steps::Steps;
+use super::stop::{Stop, Stopped};
 use crate::model::{BufferId, Bytes, MemorySpace, Program};
 
 /// Curves of one memory space: a value for each program point and one for the end.
@@ -35,8 +36,16 @@ struct Item {
 }
 
 /// Sweeps one memory space; `baseline` are the always-live bytes under the reserved curve. `None` without buffers.
-#[must_use]
-pub fn occupancy(program: &Program, live: &LiveRanges, color: MemorySpace, baseline: Bytes) -> Occupancy {
+///
+/// # Errors
+/// If it was stopped.
+pub fn occupancy(
+    program: &Program,
+    live: &LiveRanges,
+    color: MemorySpace,
+    baseline: Bytes,
+    stop: Stop<'_>,
+) -> Result<Occupancy, Stopped> {
     let points = live.points() as usize;
     // Items by first and by last point, as linked lists in arrays: a counting sort without its second pass.
     let mut items = Vec::new();
@@ -57,6 +66,7 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: MemorySpace, basel
             u32::MAX
         };
         for assigned in assigned {
+            stop.check()?;
             let size = program.buffers.size_of(assigned.buffer).0;
             let Some((start, end)) = range_of(program, live, assigned.buffer, allocation.is_constant) else { continue };
             if size == 0 || start as usize > points {
@@ -79,6 +89,7 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: MemorySpace, basel
     let mut result = Occupancy::default();
     let (mut heap, mut content) = (0u64, 0u64);
     for point in 0..=points {
+        stop.check()?;
         let mut row = first[point];
         while let Some(item) = items.get(row as usize) {
             let size = program.buffers.size_of(item.buffer).0;
@@ -117,7 +128,7 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: MemorySpace, basel
             row = next[row as usize].1;
         }
     }
-    result
+    Ok(result)
 }
 
 /// Live range of a buffer; constants used only by a comparator have none and count as always live.

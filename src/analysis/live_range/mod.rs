@@ -14,6 +14,7 @@ use flatten::Flat;
 pub use uses::Uses;
 use values::Values;
 
+use crate::analysis::{Stop, Stopped};
 use crate::model::{BufferId, ComputationId, NO_ROW, Program, ReportedRanges};
 
 /// Live ranges of a program's buffers.
@@ -31,11 +32,19 @@ impl LiveRanges {
     /// Computes the ranges; `None` if the program has no schedule.
     #[must_use]
     pub fn new(program: &Program) -> Option<Self> {
+        Self::unless(program, Stop::NEVER).unwrap_or(None)
+    }
+
+    /// As [`Self::new`], unless it is stopped.
+    ///
+    /// # Errors
+    /// If it was.
+    pub fn unless(program: &Program, stop: Stop<'_>) -> Result<Option<Self>, Stopped> {
         if let Some(reported) = &program.reported_ranges {
-            return Some(Self::from_report(program, reported));
+            return Ok(Some(Self::from_report(program, reported)));
         }
-        let flat = Flat::new(program)?;
-        let values = Values::new(program, &flat);
+        let Some(flat) = Flat::new(program, stop)? else { return Ok(None) };
+        let values = Values::new(program, &flat, stop)?;
         let mut buffer_at = vec![NO_ROW; values.value.len()];
         for (row, (&instruction, &node)) in program.buffers.instruction.iter().zip(&program.buffers.node).enumerate() {
             if instruction != NO_ROW
@@ -45,11 +54,12 @@ impl LiveRanges {
                 buffer_at[position as usize] = row as u32;
             }
         }
+        stop.check()?;
         let order = |position: u32| match buffer_at[position as usize] {
             NO_ROW => i64::MAX,
             row => program.buffers.number[row as usize],
         };
-        let ranges = ranges::ranges(program, &flat, &values, &order);
+        let ranges = ranges::ranges(program, &flat, &values, &order, stop)?;
         let mut start = vec![NO_ROW; program.buffers.len()];
         let mut end = vec![0; program.buffers.len()];
         for (position, &row) in buffer_at.iter().enumerate() {
@@ -58,7 +68,7 @@ impl LiveRanges {
                 end[row as usize] = ranges.end[position];
             }
         }
-        Some(Self { flat, values, start, end })
+        Ok(Some(Self { flat, values, start, end }))
     }
 
     /// Ranges from a report, for a program without instructions.

@@ -92,7 +92,8 @@ pub fn decode(
     progress: &Progress,
     reporter: &Reporter,
 ) -> std::result::Result<Decoded, Cancelled> {
-    let pieces = divide(module, directory);
+    let pieces = divide(module, directory, progress);
+    progress.check()?;
     let mut columns: Vec<Columns> = pieces.iter().map(|_| Columns::default()).collect();
     {
         let queue = Mutex::new(pieces.iter().zip(columns.iter_mut()));
@@ -124,8 +125,8 @@ pub fn decode(
     Ok(decoded)
 }
 
-/// Cuts the module into pieces.
-fn divide(module: &Region, directory: &Directory) -> Vec<Piece> {
+/// Cuts the module into pieces; once it was cancelled, not to its end.
+fn divide(module: &Region, directory: &Directory, progress: &Progress) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let (mut first, mut bytes) = (0, 0);
     for (i, place) in directory.computations.iter().enumerate() {
@@ -133,7 +134,7 @@ fn divide(module: &Region, directory: &Directory) -> Vec<Piece> {
             if i > first {
                 pieces.push(Piece::Whole { first, count: i - first });
             }
-            cut(module, i, *place, &mut pieces);
+            cut(module, i, *place, progress, &mut pieces);
             (first, bytes) = (i + 1, 0);
             continue;
         }
@@ -150,7 +151,13 @@ fn divide(module: &Region, directory: &Directory) -> Vec<Piece> {
 }
 
 /// Cuts a large computation at instruction boundaries.
-fn cut(module: &Region, computation: usize, place: ComputationLocation, pieces: &mut Vec<Piece>) {
+fn cut(
+    module: &Region,
+    computation: usize,
+    place: ComputationLocation,
+    progress: &Progress,
+    pieces: &mut Vec<Piece>,
+) {
     let Some(bytes) = module.get(place.start as usize..place.end as usize) else { return };
     let mut reader = Reader::new(bytes, 0);
     let mut start = place.start;
@@ -168,6 +175,9 @@ fn cut(module: &Region, computation: usize, place: ComputationLocation, pieces: 
             }
             let at = place.start + reader.position() as u32;
             if (at - start) as usize >= PIECE_BYTES {
+                if progress.check().is_err() {
+                    return;
+                }
                 let first_number = first_number.unwrap_or(i64::MIN);
                 pieces.push(Piece::Part { computation, start, end: at, first_number });
                 start = at;
@@ -471,6 +481,9 @@ fn join(
                 all.operands.items.extend(columns.operands.iter().map(|&row| row.checked_add(base).unwrap_or(NO_ROW)));
             }
             for entry in &decoded.computations {
+                if progress.check().is_err() {
+                    return;
+                }
                 // An operand outside its computation is ignored.
                 for row in all.operands.range_mut(entry.start as usize, entry.end as usize) {
                     if !(entry.start..entry.end).contains(row) {
@@ -501,11 +514,14 @@ fn append<T>(to: &mut SparseLists<T>, from: SparseLists<T>, first_row: u32) {
     to.items.extend(from.items);
 }
 
-/// Re-reads the operands of computations whose instruction ids are not consecutive.
-pub fn mend_operands(module: &Region, decoded: &mut Decoded, ids: &IdIndex) {
+/// Re-reads the operands of computations whose instruction ids are not consecutive; once it was cancelled, not of all.
+pub fn mend_operands(module: &Region, decoded: &mut Decoded, ids: &IdIndex, progress: &Progress) {
     for &computation in ids.irregular() {
         let Some(entry) = decoded.computations.get(computation as usize).cloned() else { continue };
         for row in entry.start..entry.end {
+            if progress.check().is_err() {
+                return;
+            }
             let operands = decoded.instructions.operands.range_mut(row as usize, row as usize + 1);
             let mut at = 0;
             let Ok(mut record) = module.reader_at(decoded.records[row as usize] as usize).message() else { continue };

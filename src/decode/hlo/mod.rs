@@ -136,7 +136,7 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     };
     let interner = Interner::new(progress);
     let work = || -> Result<_, Cancelled> {
-        let directory = Directory::read(module.reader(), reporter);
+        let directory = Directory::read(module.reader(), progress, reporter);
         let bytes = module.len() as u64;
         progress.begin(Stage::Decoding, bytes + 2 * bytes / instructions::LATER);
         let decoded = instructions::decode(&module, &directory, &interner, threads, progress, reporter)?;
@@ -155,9 +155,9 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     progress.check()?;
     let (shapes, opcodes) = interner.finish();
 
-    let ids = IdIndex::new(&decoded.computations, &decoded.odd_numbers);
+    let ids = IdIndex::new(&decoded.computations, &decoded.odd_numbers, progress)?;
     if !ids.irregular().is_empty() {
-        instructions::mend_operands(&module, &mut decoded, &ids);
+        instructions::mend_operands(&module, &mut decoded, &ids, progress);
     }
     let numbers: ByNumber =
         decoded.computations.iter().enumerate().map(|(i, entry)| (entry.number, i as u32)).collect();
@@ -168,20 +168,19 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     let (computations, (mut small, buffers)) = rayon::join(
         || {
             instructions.called = resolve_called(called, &numbers);
-            let schedule = read_schedule(&module, &directory, reporter);
-            if progress.advance(third).is_err() {
-                return Vec::new();
-            }
-            computations(&decoded.computations, &schedule, &ids)
+            let schedule = read_schedule(&module, &directory, progress, reporter);
+            progress.advance(third)?;
+            computations(&decoded.computations, &schedule, &ids, progress)
         },
-        || (Small::read(&module, &directory, reporter), find_instructions(&assignment, &ids)),
+        || (Small::read(&module, &directory, reporter), find_instructions(&assignment, &ids, progress)),
     );
+    let (computations, buffers) = (computations?, buffers?);
     progress.advance(third)?;
     let entry = directory
         .entry
         .and_then(|number| numbers.get(&number).copied())
         .map(ComputationId)
-        .or_else(|| entry_by_name(&module, &directory));
+        .or_else(|| entry_by_name(&module, &directory, progress));
     let text = text::HloText {
         computations: directory.computations.iter().map(|entry| entry.offset).collect(),
         frames: small.take_frames(),
@@ -202,7 +201,7 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
         ..Program::default()
     };
     small.fill(&mut program);
-    attach(&mut program, assignment, buffers, reporter);
+    attach(&mut program, assignment, buffers, (progress, reporter))?;
     Ok(program)
 }
 
@@ -249,11 +248,11 @@ fn roots(bytes: &SharedBytes, reporter: &Reporter) -> Result<(Region, Region, bo
 /// Computations by number.
 type ByNumber = HashMap<i64, u32, foldhash::fast::RandomState>;
 
-fn read_schedule(module: &Region, directory: &Directory, reporter: &Reporter) -> Schedule {
+fn read_schedule(module: &Region, directory: &Directory, progress: &Progress, reporter: &Reporter) -> Schedule {
     let mut schedule = Schedule::default();
     for &(start, end) in &directory.schedule {
         let bytes = module.get(start..end).unwrap_or(&[]);
-        if let Err(error) = schedule.read(Reader::new(bytes, module.reader_at(start).offset())) {
+        if let Err(error) = schedule.read(Reader::new(bytes, module.reader_at(start).offset()), progress) {
             reporter.damaged(format!("the schedule stops here: {}", error.what), Some(error.offset));
         }
     }
@@ -269,7 +268,7 @@ fn resolve_called(called: SparseLists<i64>, numbers: &ByNumber) -> SparseLists<C
 }
 
 /// Old modules give the entry computation by name only.
-fn entry_by_name(module: &Region, directory: &Directory) -> Option<ComputationId> {
+fn entry_by_name(module: &Region, directory: &Directory, progress: &Progress) -> Option<ComputationId> {
     let text = text::HloText {
         module: module.clone(),
         records: Vec::new(),
@@ -282,17 +281,24 @@ fn entry_by_name(module: &Region, directory: &Directory) -> Option<ComputationId
     }
     (0..directory.computations.len() as u32)
         .map(ComputationId)
+        .take_while(|_| progress.check().is_ok())
         .find(|&id| text.computation_name(id) == directory.entry_name)
 }
 
-fn computations(entries: &[ComputationEntry], schedule: &Schedule, ids: &IdIndex) -> Vec<Computation> {
+fn computations(
+    entries: &[ComputationEntry],
+    schedule: &Schedule,
+    ids: &IdIndex,
+    progress: &Progress,
+) -> Result<Vec<Computation>, Cancelled> {
     entries
         .iter()
         .enumerate()
         .map(|(i, entry)| {
+            progress.check()?;
             let row = |number: i64| ids.in_computation(i as u32, entry, number);
             let order = schedule.of(entry.number);
-            Computation {
+            Ok(Computation {
                 number: entry.number,
                 start: entry.start,
                 end: entry.end,
@@ -301,19 +307,29 @@ fn computations(entries: &[ComputationEntry], schedule: &Schedule, ids: &IdIndex
                 schedule: order
                     .map(|order| order.iter().map(|&number| row(number)).filter(|&row| row != NO_ROW).collect())
                     .unwrap_or_default(),
-            }
+            })
         })
         .collect()
 }
 
 /// Row of the defining instruction of each buffer.
-fn find_instructions(assignment: &Assignment, ids: &IdIndex) -> Vec<u32> {
+fn find_instructions(assignment: &Assignment, ids: &IdIndex, progress: &Progress) -> Result<Vec<u32>, Cancelled> {
     let mut hint = 0;
-    assignment.instruction.iter().map(|&number| ids.row(number, &mut hint)).collect()
+    let mut rows = Vec::with_capacity(assignment.instruction.len());
+    for &number in &assignment.instruction {
+        progress.check()?;
+        rows.push(ids.row(number, &mut hint));
+    }
+    Ok(rows)
 }
 
 /// Joins the buffer assignment to the instructions; `instruction` holds the defining row of each buffer.
-fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, reporter: &Reporter) {
+fn attach(
+    program: &mut Program,
+    assignment: Assignment,
+    instruction: Vec<u32>,
+    (progress, reporter): (&Progress, &Reporter),
+) -> Result<(), Cancelled> {
     let rows = assignment.number.len();
     let mut buffers = Buffers {
         node: Vec::with_capacity(rows),
@@ -323,6 +339,7 @@ fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, 
     };
     let mut unknown = 0usize;
     for (row, &instruction) in instruction.iter().enumerate() {
+        progress.check()?;
         let index = assignment.index_of(row);
         let node = if instruction == NO_ROW {
             unknown += 1;
@@ -345,6 +362,7 @@ fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, 
     }
     // A buffer listed in two allocations belongs to the last.
     for (i, allocation) in assignment.allocations.iter().enumerate() {
+        progress.check()?;
         for assigned in &assignment.assigned[allocation.assigned_start as usize..allocation.assigned_end as usize] {
             buffers.allocation[assigned.buffer.index()] = i as u32;
             buffers.offset[assigned.buffer.index()] = assigned.offset;
@@ -359,6 +377,7 @@ fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, 
     program.assigned = assignment.assigned;
     program.traces = assignment.traces;
     program.peak_buffers = assignment.peak_buffers;
+    Ok(())
 }
 
 /// XLA's HLO protos.
