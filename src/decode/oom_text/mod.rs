@@ -141,8 +141,7 @@ impl<'p> Reading<'p> {
     }
 
     fn read(&mut self) {
-        let found: Vec<Vec<Failure>> =
-            self.waiting.par_iter().map(|excerpt| read(excerpt, self.progress)).collect();
+        let found: Vec<Vec<Failure>> = self.waiting.par_iter().map(|excerpt| read(excerpt, self.progress)).collect();
         self.waiting.clear();
         self.bytes = 0;
         for failure in found.into_iter().flatten() {
@@ -205,7 +204,7 @@ fn read(excerpt: &Excerpt, progress: &Progress) -> Vec<Failure> {
     if progress.check().is_err() {
         return Vec::new();
     }
-    let texts = streams(excerpt, Joining::Lines);
+    let texts = streams(excerpt, Joining::Lines, progress);
     let mut best = read_streams(&texts, Trust::All, progress);
     if excerpt.bytes.len() > MAX_JOINED {
         return best;
@@ -218,9 +217,10 @@ fn read(excerpt: &Excerpt, progress: &Progress) -> Vec<Failure> {
     }
     // Of a wrapped sentence the first line may be a message already, but it says less.
     for joining in [Joining::Words, Joining::Width] {
-        let texts = streams(excerpt, joining);
+        let texts = streams(excerpt, joining, progress);
         if texts.iter().any(|text| text.joined > 0) {
-            let found = read_streams(&texts, if joining == Joining::Words { Trust::All } else { Trust::Sizes }, progress);
+            let found =
+                read_streams(&texts, if joining == Joining::Words { Trust::All } else { Trust::Sizes }, progress);
             let is_better = best.is_empty() || found.len() <= best.len();
             // A word that was cut in two may have been read as another one: as much is said, in a longer sentence.
             let words = |failures: &[Failure]| failures.iter().map(|failure| failure.message.len()).sum::<usize>();
@@ -233,7 +233,7 @@ fn read(excerpt: &Excerpt, progress: &Progress) -> Vec<Failure> {
     // A wrapped sentence behind an unknown prefix, or wrapped within words, needs the lines put together otherwise.
     for joining in [Joining::SharedPrefix, Joining::Wrapped] {
         if best.is_empty() {
-            best = read_streams(&streams(excerpt, joining), Trust::Requests, progress);
+            best = read_streams(&streams(excerpt, joining, progress), Trust::Requests, progress);
         }
     }
     best
@@ -262,20 +262,13 @@ const MAX_JOINED: usize = 64 << 10;
 fn read_text(text: &Text, trust: Trust, progress: &Progress) -> Vec<Found> {
     let body = text.text.as_str();
     let mut found = Vec::new();
-    for find in [
-        tpu_compile::find,
-        tpu_runtime::find,
-        xla_gpu::find,
-        tensorflow::find,
-        torch::find,
-        ipu::find,
-        bfc::find,
-    ] {
+    for find in [tpu_compile::find, tpu_runtime::find, xla_gpu::find, tensorflow::find, torch::find, ipu::find] {
         if progress.check().is_err() {
             return Vec::new();
         }
         find(body, &mut found);
     }
+    bfc::find(body, progress, &mut found);
     found.sort_by_key(|found| (found.start, found.end));
     let starts: Vec<usize> = found.iter().map(|found| found.start).chain([body.len()]).collect();
     for (i, one) in found.iter_mut().enumerate() {
