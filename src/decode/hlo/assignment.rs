@@ -74,6 +74,7 @@ impl Assignment {
         self.color.reserve(buffers);
         self.index_start.reserve(buffers);
         self.assigned.reserve(buffers);
+        self.allocations.reserve(buffers / 8);
     }
 
     /// Calls `each` with every field; returns the damage that ended the pass.
@@ -220,12 +221,7 @@ impl Assignment {
     }
 }
 
-fn read_trace(
-    message: &mut Reader<'_>,
-    trace: &mut HeapTrace,
-    index: &BufferIndex,
-    progress: &Progress,
-) -> Result<()> {
+fn read_trace(message: &mut Reader<'_>, trace: &mut HeapTrace, index: &BufferIndex, progress: &Progress) -> Result<()> {
     while let Some(tag) = message.tag()? {
         if progress.check().is_err() {
             break;

@@ -10,6 +10,7 @@ mod fields;
 mod glance;
 mod ids;
 mod instructions;
+mod joining;
 mod region;
 mod shapes;
 mod small;
@@ -31,7 +32,7 @@ use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::reporter::Reporter;
 use super::wire::{LEN, Reader, VARINT, WireError, field};
 use crate::model::{
-    Buffers, Computation, ComputationId, InstructionId, NO_ROW, Profile, Program, ProgramText as _, ProgramTextHandle,
+    Buffers, Computation, ComputationId, NO_ROW, Profile, Program, ProgramText as _, ProgramTextHandle, Shape, ShapeId,
     SparseLists, percent,
 };
 use crate::source::{Cancelled, Input, Progress, SharedBytes, Stage};
@@ -155,26 +156,38 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     progress.check()?;
     let (shapes, opcodes) = interner.finish();
 
-    let ids = IdIndex::new(&decoded.computations, &decoded.odd_numbers, progress)?;
+    let (mut small, (ids, numbers)) = rayon::join(
+        || Small::read(&module, &directory, reporter),
+        || {
+            let ids = IdIndex::new(&decoded.computations, &decoded.odd_numbers, progress);
+            let entries = decoded.computations.iter().enumerate();
+            (ids, entries.map(|(i, entry)| (entry.number, i as u32)).collect::<ByNumber>())
+        },
+    );
+    let ids = ids?;
     if !ids.irregular().is_empty() {
         instructions::mend_operands(&module, &mut decoded, &ids, progress);
     }
-    let numbers: ByNumber =
-        decoded.computations.iter().enumerate().map(|(i, entry)| (entry.number, i as u32)).collect();
     let third = module.len() as u64 / instructions::LATER / 3;
     progress.advance(third)?;
     let mut instructions = decoded.instructions;
     let called = decoded.called;
-    let (computations, (mut small, buffers)) = rayon::join(
+    let of_instructions = &instructions.shape;
+    let ((called, computations), buffers) = rayon::join(
         || {
-            instructions.called = resolve_called(called, &numbers);
+            let called = resolve_called(called, &numbers);
             let schedule = read_schedule(&module, &directory, progress, reporter);
-            progress.advance(third)?;
-            computations(&decoded.computations, &schedule, &ids, progress)
+            // Once it was cancelled, the next step ends it.
+            let _ = progress.advance(third);
+            (called, computations(&decoded.computations, &schedule, &ids, progress))
         },
-        || (Small::read(&module, &directory, reporter), find_instructions(&assignment, &ids, progress)),
+        || {
+            let rows = find_instructions(&assignment, &ids, progress)?;
+            buffers(&assignment, rows, (of_instructions, &shapes), (progress, reporter))
+        },
     );
     let (computations, buffers) = (computations?, buffers?);
+    instructions.called = called;
     progress.advance(third)?;
     let entry = directory
         .entry
@@ -198,10 +211,14 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
         entry,
         text: ProgramTextHandle(Arc::new(text)),
         has_buffer_assignment,
+        buffers: Buffers { number: assignment.number, size: assignment.size, color: assignment.color, ..buffers },
+        allocations: assignment.allocations,
+        assigned: assignment.assigned,
+        traces: assignment.traces,
+        peak_buffers: assignment.peak_buffers,
         ..Program::default()
     };
     small.fill(&mut program);
-    attach(&mut program, assignment, buffers, (progress, reporter))?;
     Ok(program)
 }
 
@@ -323,13 +340,14 @@ fn find_instructions(assignment: &Assignment, ids: &IdIndex, progress: &Progress
     Ok(rows)
 }
 
-/// Joins the buffer assignment to the instructions; `instruction` holds the defining row of each buffer.
-fn attach(
-    program: &mut Program,
-    assignment: Assignment,
+/// Joins the buffer assignment to the instructions, whose shapes are given: what of the buffers is not in the assignment
+/// itself. `instruction` holds the defining row of each.
+fn buffers(
+    assignment: &Assignment,
     instruction: Vec<u32>,
+    (of_instructions, shapes): (&[ShapeId], &[Shape]),
     (progress, reporter): (&Progress, &Reporter),
-) -> Result<(), Cancelled> {
+) -> Result<Buffers, Cancelled> {
     let rows = assignment.number.len();
     let mut buffers = Buffers {
         node: Vec::with_capacity(rows),
@@ -347,7 +365,8 @@ fn attach(
         } else if index.is_empty() {
             Some(0)
         } else {
-            program.shape_of(InstructionId(instruction)).and_then(|shape| shape.find(index))
+            let shape = of_instructions.get(instruction as usize).and_then(|id| shapes.get(id.index()));
+            shape.and_then(|shape| shape.find(index))
         };
         buffers.node.push(node.unwrap_or(NO_ROW));
         if node.is_none() {
@@ -369,15 +388,7 @@ fn attach(
         }
     }
     buffers.instruction = instruction;
-    buffers.number = assignment.number;
-    buffers.size = assignment.size;
-    buffers.color = assignment.color;
-    program.buffers = buffers;
-    program.allocations = assignment.allocations;
-    program.assigned = assignment.assigned;
-    program.traces = assignment.traces;
-    program.peak_buffers = assignment.peak_buffers;
-    Ok(())
+    Ok(buffers)
 }
 
 /// XLA's HLO protos.
