@@ -14,7 +14,7 @@ use super::peak_contents::PeakContents;
 pub(super) use super::sizes::{category, unpadded};
 use super::stop::{Stop, Stopped};
 use super::xprof::{self, Traces, XprofSpace};
-use crate::model::{BufferId, Bytes, Capacity, Device, FastMap, MemorySpace, Program};
+use crate::model::{BufferId, Bytes, Capacity, Device, FastMap, MemorySpace, NO_ROW, Program};
 
 /// Everything computed about a program.
 #[derive(Debug, Default)]
@@ -129,7 +129,11 @@ impl ProgramAnalysis {
             || {
                 let traces = Traces::new(program);
                 let mut scratch = xprof::Scratch::default();
-                let replay = |&color: &MemorySpace| xprof::space_with(program, &traces, color, &mut scratch, stop);
+                let replay = |&color: &MemorySpace| {
+                    let mut replay = xprof::space_with(program, &traces, color, &mut scratch, stop)?;
+                    sort_spans(&mut replay.spans, program.buffers.len());
+                    Ok(replay)
+                };
                 let replays: Result<Vec<XprofSpace>, Stopped> = colors.iter().map(replay).collect();
                 (traces, replays)
             },
@@ -205,6 +209,26 @@ impl ProgramAnalysis {
     }
 }
 
+/// Sorts spans by buffer. Each buffer has one, so that there is a place for it.
+fn sort_spans(spans: &mut Vec<(BufferId, u32, u32)>, buffers: usize) {
+    /// Of fewer spans than this part of the buffers, sorting takes less.
+    const FEW: usize = 16;
+    if spans.len() >= buffers / FEW && !spans.is_sorted_by_key(|span| span.0) {
+        let mut places = vec![NO_ROW; buffers];
+        for (i, span) in spans.iter().enumerate() {
+            if let Some(place) = places.get_mut(span.0.index()) {
+                *place = i as u32;
+            }
+        }
+        let sorted: Vec<_> = places.into_iter().filter_map(|i| spans.get(i as usize).copied()).collect();
+        if sorted.len() == spans.len() {
+            *spans = sorted;
+            return;
+        }
+    }
+    spans.sort_unstable_by_key(|span| span.0);
+}
+
 impl SpaceAnalysis {
     fn unless(
         program: &Program,
@@ -220,7 +244,9 @@ impl SpaceAnalysis {
         );
         space.occupancy = occupancy?;
         stop.check()?;
-        space.at_peak = PeakContents::new(program, traces, space.rows_at_peak(program, live));
+        let rows = space.rows_at_peak(program, live);
+        stop.check()?;
+        space.at_peak = PeakContents::new(program, traces, rows);
         if space.occupancy.is_none() && space.xprof.peak_is_known {
             space.at_peak.unlisted = space.peak().saturating_sub(space.at_peak.bytes());
         }
@@ -255,9 +281,8 @@ impl SpaceAnalysis {
         PeakContents::new(program, traces, rows)
     }
 
-    fn without_occupancy(program: &Program, device: &Device, live: Option<&LiveRanges>, mut xprof: XprofSpace) -> Self {
+    fn without_occupancy(program: &Program, device: &Device, live: Option<&LiveRanges>, xprof: XprofSpace) -> Self {
         let color = xprof.color;
-        xprof.spans.sort_unstable_by_key(|&(buffer, _, _)| buffer);
         let events = live.zip(xprof.trace).map(|(live, trace)| event_points(program, live, &program.traces[trace]));
         let in_space = |buffer: BufferId| {
             let allocation = &program.allocations[program.buffers.allocation_of(buffer)?.index()];

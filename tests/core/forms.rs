@@ -267,7 +267,8 @@ pub fn compare_traces(files: &Files) -> usize {
         let profile = alone(&trace);
         for module in &profile.modules {
             let name = format!("{}: {}", common::name(&trace), module.name);
-            let (program, notes) = module.source.load(&std::sync::Arc::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let (program, notes) =
+                module.source.load(&std::sync::Arc::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(notes.is_empty(), "{name}: {notes:?}");
             let glance = module.source.glance();
             assert_eq!(glance.has_buffer_assignment, program.has_buffer_assignment, "{name}");

@@ -1,7 +1,7 @@
 //! The flattened instruction sequence: the instructions of every computation entered by control flow are placed directly
 //! before the calling instruction. A position in the sequence is a program point.
 
-use crate::analysis::{Stop, Stopped};
+use crate::analysis::stop::{Stop, Stopped};
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, Shape};
 
 /// The sequence and its indexes.
@@ -113,11 +113,11 @@ fn callees(
     context: Option<ComputationId>,
     entered: &[Option<(u32, u32)>],
 ) -> Vec<(ComputationId, Option<ComputationId>)> {
-    let called = program.instructions.called_by(instruction);
+    let called = || program.instructions.called_by(instruction);
     match program.instructions.opcode[instruction.index()] {
-        Opcode::CALL | Opcode::CONDITIONAL => called.iter().map(|&c| (c, context)).collect(),
+        Opcode::CALL | Opcode::CONDITIONAL => called().iter().map(|&c| (c, context)).collect(),
         // Listed as body, condition, but executed as condition, body.
-        Opcode::WHILE => called.iter().take(2).rev().map(|&c| (c, context)).collect(),
+        Opcode::WHILE => called().iter().take(2).rev().map(|&c| (c, context)).collect(),
         Opcode::ASYNC_START | Opcode::ASYNC_UPDATE | Opcode::ASYNC_DONE => {
             let Some(chain) = AsyncChain::of(program, instruction) else { return Vec::new() };
             // Usually the async-start has already entered it.

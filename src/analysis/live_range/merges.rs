@@ -6,7 +6,7 @@
 //! merge defines through an inner loop: it has copies of one value on record. A linear search for all of them
 //! would therefore be more exact, and different.
 
-use crate::analysis::{Stop, Stopped};
+use crate::analysis::stop::{Stop, Stopped};
 
 /// Marks a merge among values: the rest is its row.
 pub const MERGE: u32 = 1 << 31;

@@ -14,7 +14,7 @@ use flatten::Flat;
 pub use uses::Uses;
 use values::Values;
 
-use crate::analysis::{Stop, Stopped};
+use crate::analysis::stop::{Stop, Stopped};
 use crate::model::{BufferId, ComputationId, NO_ROW, Program, ReportedRanges};
 
 /// Live ranges of a program's buffers.
@@ -22,6 +22,8 @@ use crate::model::{BufferId, ComputationId, NO_ROW, Program, ReportedRanges};
 pub struct LiveRanges {
     flat: Flat,
     values: Values,
+    /// Row of the buffer at each position; [`NO_ROW`] if there is none.
+    buffer_at: Vec<u32>,
     /// First point by buffer; [`NO_ROW`] if it has no range because it is local to a called computation.
     pub start: Vec<u32>,
     /// Last point by buffer, inclusive; [`Self::points`] for the end of the program.
@@ -68,7 +70,7 @@ impl LiveRanges {
                 end[row as usize] = ranges.end[position];
             }
         }
-        Ok(Some(Self { flat, values, start, end }))
+        Ok(Some(Self { flat, values, buffer_at, start, end }))
     }
 
     /// Ranges from a report, for a program without instructions.
@@ -98,7 +100,7 @@ impl LiveRanges {
                 end[row] = last.min(points as u32).max(first);
             }
         }
-        Self { flat, values, start, end }
+        Self { flat, values, buffer_at: Vec::new(), start, end }
     }
 
     /// Number of program points, one per instruction in the sequence; also the point of the program's end.

@@ -3,7 +3,7 @@
 use super::flatten::{AsyncChain, Flat};
 use super::in_place;
 use super::values::Values;
-use crate::analysis::{Stop, Stopped};
+use crate::analysis::stop::{Stop, Stopped};
 use crate::model::{FastMap, InstructionId, NO_ROW, Opcode, Program};
 
 /// First and last point of every value, by defining position.
@@ -80,13 +80,19 @@ pub fn ranges(
     let context = Context { program, flat, values, parameters: parameters(program), stop };
     let count = values.value.len();
     let mut ranges = Ranges { start: vec![NO_ROW; count], end: vec![0; count] };
-    define(&context, &mut ranges)?;
-    extend_by_async_callers(&context, &mut ranges)?;
-    extend_by_positions(&context, &mut ranges)?;
-    let pinned = pin_arguments(&context, &mut ranges)?;
-    extend_by_uses(&context, &pinned, &mut ranges)?;
-    hand_over(&context, &mut ranges, buffer_order)?;
+    let (extended, joined) = rayon::join(|| extend(&context, &mut ranges), || join_classes(&context));
+    extended?;
+    hand_over(&context, &mut ranges, joined?, buffer_order)?;
     Ok(ranges)
+}
+
+/// The range of each value by itself.
+fn extend(context: &Context<'_>, ranges: &mut Ranges) -> Result<(), Stopped> {
+    define(context, ranges)?;
+    extend_by_async_callers(context, ranges)?;
+    extend_by_positions(context, ranges)?;
+    let pinned = pin_arguments(context, ranges)?;
+    extend_by_uses(context, &pinned, ranges)
 }
 
 /// Row of each parameter of the entry by its number; of several with one number the first in the schedule.
@@ -278,18 +284,9 @@ fn use_time(context: &Context<'_>, row: u32, time: u32) -> Option<u32> {
 fn hand_over(
     context: &Context<'_>,
     ranges: &mut Ranges,
+    (mut classes, mut joined): (Classes, Vec<u32>),
     buffer_order: &dyn Fn(u32) -> i64,
 ) -> Result<(), Stopped> {
-    let count = context.values.value.len() as u32;
-    let mut classes = Classes { parent: (0..count).collect() };
-    let mut joined: Vec<u32> = Vec::new();
-    join_classes(context, &mut |a, b| {
-        if a != b {
-            classes.join(a, b);
-            joined.push(a);
-            joined.push(b);
-        }
-    })?;
     joined.sort_unstable();
     joined.dedup();
     let mut members: Vec<(u32, u32, u32, i64, u32)> = joined
@@ -315,8 +312,23 @@ fn hand_over(
     Ok(())
 }
 
+/// The classes, and the values that are in one with others.
+fn join_classes(context: &Context<'_>) -> Result<(Classes, Vec<u32>), Stopped> {
+    let count = context.values.value.len() as u32;
+    let mut classes = Classes { parent: (0..count).collect() };
+    let mut joined: Vec<u32> = Vec::new();
+    join_values(context, &mut |a, b| {
+        if a != b {
+            classes.join(a, b);
+            joined.push(a);
+            joined.push(b);
+        }
+    })?;
+    Ok((classes, joined))
+}
+
 /// Calls `join` with every two values that must share memory.
-fn join_classes(context: &Context<'_>, join: &mut dyn FnMut(u32, u32)) -> Result<(), Stopped> {
+fn join_values(context: &Context<'_>, join: &mut dyn FnMut(u32, u32)) -> Result<(), Stopped> {
     let program = context.program;
     if let Some(entry) = program.entry_computation() {
         let root = InstructionId(entry.root);

@@ -5,7 +5,7 @@
 
 use super::flatten::{AsyncChain, Flat};
 use super::merges::{self, MERGE};
-use crate::analysis::{Stop, Stopped};
+use crate::analysis::stop::{Stop, Stopped};
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, Shape};
 
 /// The value at every position. A value is identified by its defining position.
