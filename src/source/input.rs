@@ -326,7 +326,12 @@ fn read_part(file: &File, space: &mut [u8], offset: u64, progress: &Progress) ->
 }
 
 /// Reads to the end, at most `limit` bytes; `expected` is a guess.
-pub(super) fn read_all(reader: impl Read, expected: u64, limit: u64, progress: &Progress) -> Result<SharedBytes, SourceError> {
+pub(super) fn read_all(
+    reader: impl Read,
+    expected: u64,
+    limit: u64,
+    progress: &Progress,
+) -> Result<SharedBytes, SourceError> {
     let mut filling = Filling::new(usize::try_from(expected).unwrap_or(0));
     fill(&mut filling, reader, limit, progress)?;
     Ok(filling.finish())
