@@ -2,8 +2,12 @@
 //! `cargo bench --bench instructions`, with valgrind installed. Fails if a stage takes over 10 % more than
 //! `benches/instructions.txt` says; `-- --write` writes that file anew.
 //!
-//! A stage is one function of this program, run on one thread; callgrind counts only inside it.
+//! A stage is one function of this program, run on one thread; callgrind counts only inside it. Those of a sample are
+//! counted, and those of a larger program (`large_…`), in which what grows faster than the program would be seen.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
+
+#[path = "synthetic/training.rs"]
+mod training;
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -19,7 +23,7 @@ use highwater::source::Progress;
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::{Options, ThemeChoice};
 
-/// The program that is measured: one that does not fit, so that there is advice.
+/// The sample that is measured: one that does not fit, so that there is advice.
 const FILE: &str =
     "sample_profiles/v5e_gpt_m_oom/module_0000.jit_train_step.cl_1003875606.after_optimizations.hlo.pb.gz";
 /// What is expected, by stage.
@@ -32,8 +36,14 @@ const COUNTS: usize = 3;
 const FRAMES: usize = 20;
 const VIEWS: [&str; 4] = ["overview", "timeline", "buffers", "treemap"];
 
-/// Stages, by the name of their function.
+/// Layers of the larger program: as many buffers as the program of a large model has.
+const LAYERS: usize = 240;
+
+/// Stages, by the name of their function, in their order.
 const STAGES: [&str; 4] = ["stage_decode", "stage_analysis", "stage_advice", "stage_frames"];
+
+/// How many of them are counted of the larger program, once each: what a frame costs does not depend on it.
+const OF_LARGE: usize = 3;
 
 #[inline(never)]
 fn stage_decode(path: &Path) -> Profile {
@@ -90,18 +100,25 @@ fn run(stage: &str, path: &Path) {
     // On this thread alone, so that everything a stage does is counted.
     rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global().expect("the first pool");
     let profile = stage_decode(path);
+    if stage == "stage_decode" {
+        return;
+    }
     let analysis = stage_analysis(&profile);
+    if stage == "stage_analysis" {
+        return;
+    }
     black_box(stage_advice(&profile, &analysis));
 }
 
-/// Instructions of one stage, counted by callgrind; `None` if there is no valgrind.
-fn count(stage: &str) -> Option<u64> {
+/// Instructions of one stage of a program, counted by callgrind; `None` if there is no valgrind.
+fn count(stage: &str, file: &Path) -> Option<u64> {
     let program = std::env::current_exe().expect("this program");
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(format!("--toggle-collect=*{stage}*"))
         .arg(program)
         .args(["--stage", stage])
+        .arg(file)
         .output()
         .ok()?;
     let text = String::from_utf8_lossy(&output.stderr);
@@ -114,7 +131,7 @@ fn main() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let Some(at) = words.iter().position(|word| word == "--stage") {
-        run(words.get(at + 1).expect("a stage"), &root.join(FILE));
+        run(words.get(at + 1).expect("a stage"), words.get(at + 2).expect("a file").as_ref());
         return;
     }
     let expected = std::fs::read_to_string(root.join(EXPECTED)).unwrap_or_default();
@@ -122,20 +139,27 @@ fn main() {
         let line = expected.lines().find_map(|line| line.strip_prefix(stage)?.strip_prefix(' '))?;
         line.replace(',', "").trim().parse().ok()
     };
+    let large = std::env::temp_dir().join(format!("highwater-instructions-{}.hlo.pb", std::process::id()));
+    std::fs::write(&large, training::program(LAYERS)).expect("room in the temporary folder");
+    let of_sample = STAGES.map(|stage| (stage.to_owned(), stage, root.join(FILE), COUNTS));
+    let of_large =
+        STAGES.iter().take(OF_LARGE).map(|&stage| (stage.replace("stage", "large"), stage, large.clone(), 1));
     let (mut written, mut over) = (String::new(), Vec::new());
-    for stage in STAGES {
-        let Some(now) = (0..COUNTS).filter_map(|_| count(stage)).min() else {
+    for (name, stage, file, times) in of_sample.into_iter().chain(of_large) {
+        let Some(now) = (0..times).filter_map(|_| count(stage, &file)).min() else {
             println!("skipped: no valgrind");
-            return;
+            break;
         };
-        let change = known(stage).map_or(f64::NAN, |before| now as f64 / before as f64 - 1.0);
-        println!("{stage:16} {:10.1} million instructions, {:+.1} %", now as f64 / 1e6, change * 100.0);
-        _ = writeln!(written, "{stage} {now}");
-        if change > TOLERANCE {
-            over.push(stage);
+        let change = known(&name).map(|before| now as f64 / before as f64 - 1.0);
+        let words = change.map_or_else(|| "not known yet".to_owned(), |change| format!("{:+.1} %", change * 100.0));
+        println!("{name:16} {:10.1} million instructions, {words}", now as f64 / 1e6);
+        _ = writeln!(written, "{name} {now}");
+        if change.is_some_and(|change| change > TOLERANCE) {
+            over.push(name);
         }
     }
-    if words.iter().any(|word| word == "--write") {
+    let _ = std::fs::remove_file(&large);
+    if words.iter().any(|word| word == "--write") && !written.is_empty() {
         std::fs::write(root.join(EXPECTED), written).expect("a writable folder");
     } else {
         assert!(over.is_empty(), "over {:.0} % more instructions than before: {}", TOLERANCE * 100.0, over.join(", "));

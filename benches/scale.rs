@@ -3,8 +3,8 @@
 //! An HLO proto of 1 GB, a trace of 4 GB with 1,000 programs, a Poplar graph profile of 16 IPUs, a log of 500 MB with one
 //! message, and a folder and an archive of 1,000 programs are generated and opened as the window opens them, each in a
 //! new process. Printed are wall and processor time, peak memory, the longest time in which progress did not move, and
-//! the longest that cancelling took at a fifth, a half and four fifths of the time; with the exponents of time and memory
-//! over the size. They need 5 GB of disk and 6 GB of memory; `--part 1/16` runs the smallest size alone.
+//! the longest that work went on after cancelling at each twentieth of the time, in wall and in processor time, with the
+//! stage in which that was; with the exponents of time and memory over the size. They need 5 GB of disk and 6 GB of memory; `--part 1/16` runs the smallest size alone.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 mod common;
@@ -22,9 +22,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{peak_memory, processor_time};
-use highwater::analysis::ProfileAnalysis;
+use highwater::analysis::{ProfileAnalysis, Stop};
 use highwater::open::{Opened, Target};
-use highwater::source::Progress;
+use highwater::source::{Progress, Stage};
 use poplar_files::{Spec, Tree};
 
 /// Shares of the whole size.
@@ -174,14 +174,18 @@ fn opened(path: &Path, progress: &Progress) -> bool {
         assert!(progress.check().is_err(), "{}", profile.err().map(|error| error.to_string()).unwrap_or_default());
         return false;
     };
-    std::hint::black_box(ProfileAnalysis::new(&profile));
+    progress.begin(Stage::Analysing, 0);
+    let is_whole = ProfileAnalysis::unless(&profile, Stop::once(progress.flag())).map(std::hint::black_box).is_ok();
     // Without the time of freeing it, which the window spends where nobody waits.
-    std::mem::forget(profile);
-    true
+    if is_whole {
+        std::mem::forget(profile);
+    }
+    is_whole
 }
 
 /// One run, cancelled after some microseconds (0: never). Prints microseconds of wall and processor time, KiB of peak
-/// memory, and microseconds of the longest rest of the progress and of the end after cancelling.
+/// memory, microseconds of the longest rest of the progress, those of wall and processor time after cancelling, and the
+/// stage in which that was.
 fn once(path: &Path, cancel_after: u64) {
     let progress = Arc::new(Progress::default());
     let (has_ended, longest) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -198,8 +202,8 @@ fn once(path: &Path, cancel_after: u64) {
                 }
                 longest.fetch_max(since.elapsed().as_micros() as u64, Ordering::Relaxed);
                 if cancel_after > 0 && cancelled.is_none() && start.elapsed() >= Duration::from_micros(cancel_after) {
+                    cancelled = Some((Instant::now(), processor_time(), progress.stage()));
                     progress.cancel();
-                    cancelled = Some(Instant::now());
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -210,18 +214,23 @@ fn once(path: &Path, cancel_after: u64) {
     let (end, wall) = (Instant::now(), start.elapsed());
     has_ended.store(true, Ordering::Relaxed);
     let cancelled = watcher.join().expect("does not panic").filter(|_| !is_whole);
-    let waited = cancelled.map_or(0, |at| end.saturating_duration_since(at).as_micros());
-    let (cpu, rest) = (processor_time().as_micros(), longest.load(Ordering::Relaxed));
-    println!("{} {cpu} {} {rest} {waited}", wall.as_micros(), peak_memory());
+    let (cpu, rest) = (processor_time(), longest.load(Ordering::Relaxed));
+    let waited = cancelled.map_or(0, |(at, ..)| end.saturating_duration_since(at).as_micros());
+    let worked = cancelled.map_or(0, |(_, before, _)| cpu.saturating_sub(before).as_micros());
+    let stage = cancelled.map_or("", |(_, _, stage)| stage.text());
+    println!("{} {} {} {rest} {waited} {worked} {stage}", wall.as_micros(), cpu.as_micros(), peak_memory());
     std::process::exit(0);
 }
 
-/// Runs [`once`] in a process of its own.
-fn run(path: &Path, cancel_after: u64) -> Vec<f64> {
+/// Runs [`once`] in a process of its own: its numbers, and the stage in which it was cancelled.
+fn run(path: &Path, cancel_after: u64) -> (Vec<f64>, String) {
     let own = std::env::current_exe().expect("own path");
     let output = Command::new(own).arg("--once").arg(path).arg(cancel_after.to_string()).output().expect("runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).split_whitespace().filter_map(|n| n.parse().ok()).collect()
+    let words: Vec<String> =
+        String::from_utf8_lossy(&output.stdout).split_whitespace().map(ToOwned::to_owned).collect();
+    let (numbers, stage) = words.split_at(6);
+    (numbers.iter().filter_map(|n| n.parse().ok()).collect(), stage.join(" "))
 }
 
 fn size_of(path: &Path) -> u64 {
@@ -254,18 +263,19 @@ fn measure((kind, write): Kind, parts: &[usize]) {
         write(&path, part);
         let size = size_of(&path) as f64;
         // The least of three, the first of which fills the page cache.
-        let whole = (0..3).map(|_| run(&path, 0)).min_by(|a, b| a[0].total_cmp(&b[0])).expect("three runs");
-        let cancelled = [0.2, 0.5, 0.8].map(|share| run(&path, ((whole[0] * share) as u64).max(1))[4]);
-        let slowest = cancelled.into_iter().fold(0.0, f64::max);
+        let whole = (0..3).map(|_| run(&path, 0).0).min_by(|a, b| a[0].total_cmp(&b[0])).expect("three runs");
+        let cancelled = (1..20).map(|twentieth| run(&path, ((whole[0] * f64::from(twentieth) / 20.0) as u64).max(1)));
+        let (slowest, stage) = cancelled.max_by(|a, b| a.0[4].total_cmp(&b.0[4])).expect("some runs");
         println!(
-            "{kind:8} {:9.1} MB  {:8.3} s  {:8.3} s processor  {:7.0} MiB peak, {:+7.0} to the file  {:6.0} ms without progress  {:6.0} ms to cancel",
+            "{kind:8} {:9.1} MB  {:8.3} s  {:8.3} s processor  {:7.0} MiB peak, {:+7.0} to the file  {:6.0} ms without progress  {:6.0} ms to cancel ({:.0} ms of work) while {stage}",
             size / 1e6,
             whole[0] / 1e6,
             whole[1] / 1e6,
             whole[2] / 1024.0,
             whole[2] / 1024.0 - size / 1048576.0,
             whole[3] / 1e3,
-            slowest / 1e3,
+            slowest[4] / 1e3,
+            slowest[5] / 1e3,
         );
         sizes.push(size);
         walls.push(whole[0]);

@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
         let Ok(tree) = Tree::archive(&input, kind, &progress) else { continue };
         for member in tree.members.iter().take(16) {
             assert!(!member.path.starts_with('/') && !member.path.split('/').any(|part| part == ".."));
-            let _ = member.open().and_then(|input| input.load(&progress));
+            let _ = member.open(&progress).and_then(|input| input.load(&progress));
         }
     }
 });

@@ -45,7 +45,7 @@ impl ProgramText for Words {
 /// An f32 array, row-major where `order` is descending.
 pub fn array(dimensions: &[i64], order: &[u32]) -> Shape {
     let mut node = ShapeNode::array(ElementType::F32, dimensions.to_vec());
-    node.layout = Some(Box::new(Layout { minor_to_major: order.to_vec(), ..Layout::default() }));
+    node.layout = Some(Arc::new(Layout { minor_to_major: order.to_vec(), ..Layout::default() }));
     Shape::from_array(node)
 }
 

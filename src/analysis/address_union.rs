@@ -1,6 +1,7 @@
 //! The union of address ranges that are added and removed; a range may be added several times.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Half-open address ranges; each byte counts once, however many ranges cover it.
 #[derive(Debug, Default)]
@@ -51,8 +52,10 @@ impl AddressUnion {
         if start >= end {
             return 0;
         }
-        if self.segments.get(&start) == Some(&(end, 1)) {
-            self.segments.remove(&start);
+        if let Entry::Occupied(segment) = self.segments.entry(start)
+            && *segment.get() == (end, 1)
+        {
+            segment.remove();
             lost(start, end);
             return end - start;
         }

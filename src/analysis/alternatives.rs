@@ -1,6 +1,8 @@
 //! Alternative forms of an array with less padding: other layouts, merged dimensions, the nearest unpadded sizes. Sizes
 //! follow XLA's tile formula (`ShapeUtil::ArraySize`).
 
+use std::sync::Arc;
+
 use super::map::{MapBox, MemoryMap};
 use super::shape_groups::{ShapeGroup, peak_with};
 use super::steps::Steps;
@@ -73,7 +75,7 @@ const ROWS: i64 = 8;
 fn retile(node: &mut ShapeNode) {
     let Some(second) = node.minor(1) else { return };
     let Some(&size) = node.dimensions.get(second) else { return };
-    if let Some(tile) = node.layout.as_mut().and_then(|layout| layout.tiles.first_mut())
+    if let Some(tile) = node.layout.as_mut().and_then(|layout| Arc::make_mut(layout).tiles.first_mut())
         && let [rows, _] = &mut tile[..]
     {
         *rows = (*rows).max(ROWS);
@@ -91,7 +93,7 @@ fn best_layout(node: &ShapeNode) -> Option<Alternative> {
     let pairs = (0..count).flat_map(|minor| (0..count).map(move |second| (minor, second)));
     let laid_out = pairs.filter(|(minor, second)| minor != second).filter_map(|(minor, second)| {
         let mut other = node.clone();
-        if let Some(layout) = &mut other.layout {
+        if let Some(layout) = other.layout.as_mut().map(Arc::make_mut) {
             layout.minor_to_major = vec![minor, second];
             layout.minor_to_major.extend((0..count).rev().filter(|d| *d != minor && *d != second));
         }
@@ -114,7 +116,7 @@ fn merged(node: &ShapeNode) -> Option<Alternative> {
     let product = node.dimensions.get(low)?.checked_mul(*node.dimensions.get(high)?)?;
     other.dimensions[low] = product;
     other.dimensions.remove(high);
-    if let Some(layout) = &mut other.layout {
+    if let Some(layout) = other.layout.as_mut().map(Arc::make_mut) {
         layout.minor_to_major = layout
             .minor_to_major
             .iter()
@@ -140,7 +142,7 @@ fn in_lanes(node: &ShapeNode) -> Option<Alternative> {
     let mut other = node.clone();
     other.dimensions = vec![rows, lanes];
     other.dynamic.clear();
-    let layout = other.layout.as_mut()?;
+    let layout = Arc::make_mut(other.layout.as_mut()?);
     if layout.tiles.first()?.len() != 2 {
         return None;
     }

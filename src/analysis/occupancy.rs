@@ -3,9 +3,12 @@
 //! Live ranges of values that share memory meet at a common point, and scratch of asynchronous ops is shared on
 //! purpose; adding sizes would count such bytes twice.
 
+use std::ops::Range;
+
 use super::address_union::AddressUnion;
 use super::live_range::LiveRanges;
 use super::steps::Steps;
+use super::stop::{Stop, Stopped};
 use crate::model::{BufferId, Bytes, MemorySpace, Program};
 
 /// Curves of one memory space: a value for each program point and one for the end.
@@ -27,97 +30,181 @@ pub struct Occupancy {
 
 /// A buffer in the sweep.
 struct Item {
-    buffer: BufferId,
+    size: u64,
     offset: u64,
+    /// Last point.
+    end: u32,
     /// Row of the allocation's union, or `u32::MAX` if the buffer is alone in its allocation.
     union: u32,
     is_heap: bool,
 }
 
-/// Sweeps one memory space; `baseline` are the always-live bytes under the reserved curve. `None` without buffers.
-#[must_use]
-pub fn occupancy(program: &Program, live: &LiveRanges, color: MemorySpace, baseline: Bytes) -> Occupancy {
-    let points = live.points() as usize;
-    // Items by first and by last point, as linked lists in arrays: a counting sort without its second pass.
-    let mut items = Vec::new();
-    let mut first: Vec<u32> = vec![u32::MAX; points + 1];
-    let mut last: Vec<u32> = vec![u32::MAX; points + 1];
-    let mut next: Vec<(u32, u32)> = Vec::new();
-    let mut unions = Vec::new();
-    for allocation in &program.allocations {
-        if allocation.color != color || allocation.is_thread_local {
-            continue;
-        }
-        let before = items.len();
-        let assigned = program.assigned_to(allocation);
-        let shared = if assigned.len() > 1 {
-            unions.push(AddressUnion::default());
-            unions.len() as u32 - 1
-        } else {
-            u32::MAX
-        };
-        for assigned in assigned {
-            let size = program.buffers.size_of(assigned.buffer).0;
-            let Some((start, end)) = range_of(program, live, assigned.buffer, allocation.is_constant) else { continue };
-            if size == 0 || start as usize > points {
+/// The buffers of a memory space, by first and by last point: as linked lists in arrays, a counting sort without its
+/// second pass.
+#[derive(Default)]
+struct Items {
+    rows: Vec<Item>,
+    /// First item that begins at each point.
+    first: Vec<u32>,
+    /// First item that ends at each point.
+    last: Vec<u32>,
+    /// The next items that begin and that end at the same point.
+    next: Vec<(u32, u32)>,
+    /// How many allocations have several buffers.
+    unions: usize,
+}
+
+impl Items {
+    fn new(program: &Program, live: &LiveRanges, color: MemorySpace, stop: Stop<'_>) -> Result<Self, Stopped> {
+        let points = live.points() as usize;
+        let mut all = Self { first: vec![u32::MAX; points + 1], last: vec![u32::MAX; points + 1], ..Self::default() };
+        for allocation in &program.allocations {
+            if allocation.color != color || allocation.is_thread_local {
                 continue;
             }
-            let row = items.len() as u32;
-            items.push(Item {
-                buffer: assigned.buffer,
-                offset: assigned.offset,
-                union: shared,
-                is_heap: !allocation.is_indefinite(),
-            });
-            let end = (end as usize).min(points);
-            next.push((first[start as usize], last[end]));
-            first[start as usize] = row;
-            last[end] = row;
-        }
-        debug_assert!(items.len() - before <= assigned.len());
-    }
-    let mut result = Occupancy::default();
-    let (mut heap, mut content) = (0u64, 0u64);
-    for point in 0..=points {
-        let mut row = first[point];
-        while let Some(item) = items.get(row as usize) {
-            let size = program.buffers.size_of(item.buffer).0;
-            let bytes = match unions.get_mut(item.union as usize) {
-                Some(union) => union.add(item.offset, item.offset.saturating_add(size), &mut |_, _| ()),
-                None => size,
+            let assigned = program.assigned_to(allocation);
+            let union = if assigned.len() > 1 {
+                all.unions += 1;
+                all.unions as u32 - 1
+            } else {
+                u32::MAX
             };
-            content = content.saturating_add(bytes);
-            if item.is_heap {
-                heap = heap.saturating_add(bytes);
+            let is_heap = !allocation.is_indefinite();
+            for assigned in assigned {
+                stop.check()?;
+                let size = program.buffers.size_of(assigned.buffer).0;
+                let Some((start, end)) = range_of(program, live, assigned.buffer, allocation.is_constant) else {
+                    continue;
+                };
+                if size == 0 || start as usize > points {
+                    continue;
+                }
+                let row = all.rows.len() as u32;
+                let end = end.min(points as u32);
+                all.rows.push(Item { size, offset: assigned.offset, end, union, is_heap });
+                all.next.push((all.first[start as usize], all.last[end as usize]));
+                all.first[start as usize] = row;
+                all.last[end as usize] = row;
             }
-            row = next[row as usize].0;
         }
-        let reserved = heap.saturating_add(baseline.0);
-        result.reserved.push(point as u32, reserved);
-        result.content.push(point as u32, content);
+        Ok(all)
+    }
+
+    fn begin_at(&self, point: u32) -> impl Iterator<Item = &Item> {
+        let mut row = self.first[point as usize];
+        std::iter::from_fn(move || {
+            let item = self.rows.get(row as usize)?;
+            row = self.next[row as usize].0;
+            Some(item)
+        })
+    }
+
+    fn end_at(&self, point: u32) -> impl Iterator<Item = &Item> {
+        let mut row = self.last[point as usize];
+        std::iter::from_fn(move || {
+            let item = self.rows.get(row as usize)?;
+            row = self.next[row as usize].1;
+            Some(item)
+        })
+    }
+}
+
+/// Bytes in use at the current point of the sweep.
+struct InUse {
+    unions: Vec<AddressUnion>,
+    heap: u64,
+    content: u64,
+}
+
+impl InUse {
+    fn begin(&mut self, item: &Item) {
+        let bytes = match self.unions.get_mut(item.union as usize) {
+            Some(union) => union.add(item.offset, item.offset.saturating_add(item.size), &mut |_, _| ()),
+            None => item.size,
+        };
+        self.content = self.content.saturating_add(bytes);
+        if item.is_heap {
+            self.heap = self.heap.saturating_add(bytes);
+        }
+    }
+
+    fn end(&mut self, item: &Item) {
+        let bytes = match self.unions.get_mut(item.union as usize) {
+            Some(union) => union.remove(item.offset, item.offset.saturating_add(item.size), &mut |_, _| ()),
+            None => item.size,
+        };
+        self.content = self.content.saturating_sub(bytes);
+        if item.is_heap {
+            self.heap = self.heap.saturating_sub(bytes);
+        }
+    }
+}
+
+/// Buffers from which the two halves of the program are swept at the same time.
+const HALVES_FROM: usize = 2048;
+
+/// Sweeps one memory space; `baseline` are the always-live bytes under the reserved curve. `None` without buffers.
+///
+/// # Errors
+/// If it was stopped.
+pub fn occupancy(
+    program: &Program,
+    live: &LiveRanges,
+    color: MemorySpace,
+    baseline: Bytes,
+    stop: Stop<'_>,
+) -> Result<Occupancy, Stopped> {
+    let items = Items::new(program, live, color, stop)?;
+    let end = live.points() + 1;
+    if items.rows.len() < HALVES_FROM {
+        return sweep(&items, 0..end, baseline, stop);
+    }
+    // Cut where half of the work is done, which is beginning and ending buffers.
+    let (mut begun, mut middle) = (0, 0);
+    while begun < items.rows.len() / 2 && middle < end {
+        begun += items.begin_at(middle).count();
+        middle += 1;
+    }
+    let (front, back) =
+        rayon::join(|| sweep(&items, 0..middle, baseline, stop), || sweep(&items, middle..end, baseline, stop));
+    let (mut result, back) = (front?, back?);
+    if back.reserved_peak > result.reserved_peak {
+        (result.reserved_peak, result.reserved_peak_point) = (back.reserved_peak, back.reserved_peak_point);
+    }
+    if back.content_peak > result.content_peak {
+        (result.content_peak, result.content_peak_point) = (back.content_peak, back.content_peak_point);
+    }
+    result.reserved.append(back.reserved);
+    result.content.append(back.content);
+    Ok(result)
+}
+
+/// Sweeps some points, not necessarily from the first on.
+fn sweep(items: &Items, points: Range<u32>, baseline: Bytes, stop: Stop<'_>) -> Result<Occupancy, Stopped> {
+    let mut result = Occupancy::default();
+    let mut in_use = InUse { unions: Vec::new(), heap: 0, content: 0 };
+    in_use.unions.resize_with(items.unions, AddressUnion::default);
+    for before in 0..points.start {
+        stop.check()?;
+        items.begin_at(before).filter(|item| item.end >= points.start).for_each(|item| in_use.begin(item));
+    }
+    for point in points {
+        stop.check()?;
+        items.begin_at(point).for_each(|item| in_use.begin(item));
+        let reserved = in_use.heap.saturating_add(baseline.0);
+        result.reserved.push(point, reserved);
+        result.content.push(point, in_use.content);
         if reserved > result.reserved_peak.0 {
             result.reserved_peak = Bytes(reserved);
-            result.reserved_peak_point = point as u32;
+            result.reserved_peak_point = point;
         }
-        if content > result.content_peak.0 {
-            result.content_peak = Bytes(content);
-            result.content_peak_point = point as u32;
+        if in_use.content > result.content_peak.0 {
+            result.content_peak = Bytes(in_use.content);
+            result.content_peak_point = point;
         }
-        let mut row = last[point];
-        while let Some(item) = items.get(row as usize) {
-            let size = program.buffers.size_of(item.buffer).0;
-            let bytes = match unions.get_mut(item.union as usize) {
-                Some(union) => union.remove(item.offset, item.offset.saturating_add(size), &mut |_, _| ()),
-                None => size,
-            };
-            content = content.saturating_sub(bytes);
-            if item.is_heap {
-                heap = heap.saturating_sub(bytes);
-            }
-            row = next[row as usize].1;
-        }
+        items.end_at(point).for_each(|item| in_use.end(item));
     }
-    result
+    Ok(result)
 }
 
 /// Live range of a buffer; constants used only by a comparator have none and count as always live.

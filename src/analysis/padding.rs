@@ -78,13 +78,15 @@ fn multiple(padding: &DimensionPadding) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::model::{ElementType, Layout};
 
     fn tiled(dimensions: Vec<i64>, tile: Vec<i64>) -> ShapeNode {
         let rank = dimensions.len() as u32;
         let mut node = ShapeNode::array(ElementType::F32, dimensions);
-        node.layout = Some(Box::new(Layout {
+        node.layout = Some(Arc::new(Layout {
             minor_to_major: (0..rank).rev().collect(),
             tiles: vec![tile],
             ..Layout::default()

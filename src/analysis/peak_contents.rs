@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use rayon::slice::ParallelSliceMut as _;
+
 use super::sizes::{category, unpadded};
 use super::xprof::Traces;
 use crate::model::{BufferId, Bytes, Category, Program};
@@ -23,7 +25,7 @@ impl PeakContents {
     /// Sorts and sums some rows.
     #[must_use]
     pub fn new(program: &Program, traces: &Traces, mut rows: Vec<(BufferId, Bytes)>) -> Self {
-        rows.sort_by_key(|&(buffer, bytes)| (Reverse(bytes), program.buffers.number[buffer.index()]));
+        rows.par_sort_by_key(|&(buffer, bytes)| (Reverse(bytes), program.buffers.number[buffer.index()]));
         let mut padding = 0i128;
         let mut by_category: Vec<(Category, Bytes, usize)> =
             Category::ALL.iter().map(|&category| (category, Bytes::ZERO, 0)).collect();

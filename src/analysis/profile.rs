@@ -6,11 +6,12 @@ use super::live_set::LiveAnalysis;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
 use super::runtime::AllocatorAnalysis;
 use super::scene::{ProgramParts, Scene};
+use super::stop::{Stop, Stopped};
 use super::tiles::TileAnalysis;
 use crate::model::{BufferId, Bytes, LiveRangeTable, LiveSet, MemorySpace, Profile, Program, Shortage};
 
 /// Everything computed about a profile.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ProfileAnalysis {
     /// Analysis of each program.
     pub programs: Vec<ProgramAnalysis>,
@@ -36,25 +37,38 @@ impl ProfileAnalysis {
     /// Analyses a profile.
     #[must_use]
     pub fn new(profile: &Profile) -> Self {
-        let programs: Vec<ProgramAnalysis> =
-            profile.programs.iter().map(|program| ProgramAnalysis::new(program, &profile.device)).collect();
+        Self::unless(profile, Stop::NEVER).unwrap_or_default()
+    }
+
+    /// As [`Self::new`], unless it is stopped.
+    ///
+    /// # Errors
+    /// If it was.
+    pub fn unless(profile: &Profile, stop: Stop<'_>) -> Result<Self, Stopped> {
+        let analysed = |program: &Program| ProgramAnalysis::unless(program, &profile.device, stop);
+        let programs = profile.programs.iter().map(analysed).collect::<Result<Vec<_>, Stopped>>()?;
         let mut notes = Vec::new();
         if let (Some(table), Some(program), Some(analysis)) =
             (&profile.live_ranges, profile.programs.first(), programs.first())
         {
             notes.extend(analysis.live.as_ref().and_then(|live| live_range_difference(program, live, table)));
         }
+        stop.check()?;
         let runtime = profile.runtime.iter().map(AllocatorAnalysis::new).collect();
+        stop.check()?;
         let caching = profile.caching.as_ref().map(CachingAnalysis::of).unwrap_or_default();
+        stop.check()?;
         let live = profile.live.as_ref().map(LiveAnalysis::new);
         let live_in_snapshot = profile.caching.as_ref().and_then(|snapshot| live_set(snapshot, &caching));
         let live_in_snapshot = live_in_snapshot.map(|set| {
             let analysis = LiveAnalysis::new(&set);
             (set, analysis)
         });
+        stop.check()?;
         let tiles = profile.tiles.as_ref().map(TileAnalysis::new);
         let parts = programs.iter().map(ProgramParts::new).collect();
-        Self { programs, parts, tiles, runtime, caching, live, live_in_snapshot, shortage: profile.shortage(), notes }
+        let shortage = profile.shortage();
+        Ok(Self { programs, parts, tiles, runtime, caching, live, live_in_snapshot, shortage, notes })
     }
 
     /// What lives at one moment, with stacks: the file's own snapshot, else what a caching allocator held at the failure

@@ -12,11 +12,12 @@ use super::occupancy::{Occupancy, occupancy};
 use super::once::once;
 use super::peak_contents::PeakContents;
 pub(super) use super::sizes::{category, unpadded};
+use super::stop::{Stop, Stopped};
 use super::xprof::{self, Traces, XprofSpace};
-use crate::model::{BufferId, Bytes, Capacity, Device, FastMap, MemorySpace, Program};
+use crate::model::{BufferId, Bytes, Capacity, Device, FastMap, MemorySpace, NO_ROW, Program};
 
 /// Everything computed about a program.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ProgramAnalysis {
     /// Live ranges; `None` if the program has no schedule.
     pub live: Option<LiveRanges>,
@@ -113,27 +114,40 @@ impl ProgramAnalysis {
     /// Analyses a program.
     #[must_use]
     pub fn new(program: &Program, device: &Device) -> Self {
+        Self::unless(program, device, Stop::NEVER).unwrap_or_default()
+    }
+
+    /// As [`Self::new`], unless it is stopped.
+    ///
+    /// # Errors
+    /// If it was.
+    pub fn unless(program: &Program, device: &Device, stop: Stop<'_>) -> Result<Self, Stopped> {
         let colors = xprof::colors(program);
         // The live ranges and XProf's replay are independent of each other.
         let (live, (traces, replays)) = rayon::join(
-            || LiveRanges::new(program),
+            || LiveRanges::unless(program, stop),
             || {
                 let traces = Traces::new(program);
                 let mut scratch = xprof::Scratch::default();
-                let replays: Vec<XprofSpace> =
-                    colors.iter().map(|&color| xprof::space_with(program, &traces, color, &mut scratch)).collect();
+                let replay = |&color: &MemorySpace| {
+                    let mut replay = xprof::space_with(program, &traces, color, &mut scratch, stop)?;
+                    sort_spans(&mut replay.spans, program.buffers.len());
+                    Ok(replay)
+                };
+                let replays: Result<Vec<XprofSpace>, Stopped> = colors.iter().map(replay).collect();
                 (traces, replays)
             },
         );
+        let (live, replays) = (live?, replays?);
         let spaces = {
             use rayon::prelude::*;
             replays
                 .into_par_iter()
-                .map(|replay| SpaceAnalysis::new(program, device, live.as_ref(), &traces, replay))
-                .collect()
+                .map(|replay| SpaceAnalysis::unless(program, device, (live.as_ref(), &traces), replay, stop))
+                .collect::<Result<_, Stopped>>()?
         };
         let (classes, labels, argument_paths) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { live, spaces, traces, classes, labels, argument_paths }
+        Ok(Self { live, spaces, traces, classes, labels, argument_paths })
     }
 
     /// Classes of the buffers. The first call is slow: not for the window's thread.
@@ -195,19 +209,48 @@ impl ProgramAnalysis {
     }
 }
 
+/// Sorts spans by buffer. Each buffer has one, so that there is a place for it.
+fn sort_spans(spans: &mut Vec<(BufferId, u32, u32)>, buffers: usize) {
+    /// Of fewer spans than this part of the buffers, sorting takes less.
+    const FEW: usize = 16;
+    if spans.len() >= buffers / FEW && !spans.is_sorted_by_key(|span| span.0) {
+        let mut places = vec![NO_ROW; buffers];
+        for (i, span) in spans.iter().enumerate() {
+            if let Some(place) = places.get_mut(span.0.index()) {
+                *place = i as u32;
+            }
+        }
+        let sorted: Vec<_> = places.into_iter().filter_map(|i| spans.get(i as usize).copied()).collect();
+        if sorted.len() == spans.len() {
+            *spans = sorted;
+            return;
+        }
+    }
+    spans.sort_unstable_by_key(|span| span.0);
+}
+
 impl SpaceAnalysis {
-    fn new(program: &Program, device: &Device, live: Option<&LiveRanges>, traces: &Traces, xprof: XprofSpace) -> Self {
+    fn unless(
+        program: &Program,
+        device: &Device,
+        (live, traces): (Option<&LiveRanges>, &Traces),
+        xprof: XprofSpace,
+        stop: Stop<'_>,
+    ) -> Result<Self, Stopped> {
         let (color, baseline) = (xprof.color, xprof.baseline);
         let (occupancy, mut space) = rayon::join(
-            || live.map(|live| occupancy(program, live, color, baseline)),
+            || live.map(|live| occupancy(program, live, color, baseline, stop)).transpose(),
             || Self::without_occupancy(program, device, live, xprof),
         );
-        space.occupancy = occupancy;
-        space.at_peak = PeakContents::new(program, traces, space.rows_at_peak(program, live));
+        space.occupancy = occupancy?;
+        stop.check()?;
+        let rows = space.rows_at_peak(program, live);
+        stop.check()?;
+        space.at_peak = PeakContents::new(program, traces, rows);
         if space.occupancy.is_none() && space.xprof.peak_is_known {
             space.at_peak.unlisted = space.peak().saturating_sub(space.at_peak.bytes());
         }
-        space
+        Ok(space)
     }
 
     /// Buffers at [`Self::peak`] with the bytes that each adds to it; none where the peak is not known.
@@ -238,9 +281,8 @@ impl SpaceAnalysis {
         PeakContents::new(program, traces, rows)
     }
 
-    fn without_occupancy(program: &Program, device: &Device, live: Option<&LiveRanges>, mut xprof: XprofSpace) -> Self {
+    fn without_occupancy(program: &Program, device: &Device, live: Option<&LiveRanges>, xprof: XprofSpace) -> Self {
         let color = xprof.color;
-        xprof.spans.sort_unstable_by_key(|&(buffer, _, _)| buffer);
         let events = live.zip(xprof.trace).map(|(live, trace)| event_points(program, live, &program.traces[trace]));
         let in_space = |buffer: BufferId| {
             let allocation = &program.allocations[program.buffers.allocation_of(buffer)?.index()];

@@ -19,6 +19,14 @@ impl Steps {
         self.end = point + 1;
     }
 
+    /// Puts another curve behind this one, which ends where that begins.
+    pub fn append(&mut self, mut other: Self) {
+        let is_same = self.values.last().is_some() && self.values.last() == other.values.first();
+        self.points.extend(other.points.drain(usize::from(is_same)..));
+        self.values.extend(other.values.drain(usize::from(is_same)..));
+        self.end = self.end.max(other.end);
+    }
+
     /// The value at a point; 0 outside.
     #[must_use]
     pub fn at(&self, point: u32) -> u64 {
@@ -78,6 +86,21 @@ impl Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_curve_in_two_parts_is_the_same() {
+        let values = [5, 5, 7, 7, 7, 2, 2];
+        let part = |from: usize, to: usize| {
+            let mut steps = Steps::default();
+            (from..to).for_each(|point| steps.push(point as u32, values[point]));
+            steps
+        };
+        for cut in 0..=values.len() {
+            let mut steps = part(0, cut);
+            steps.append(part(cut, values.len()));
+            assert_eq!(steps, part(0, values.len()), "{cut}");
+        }
+    }
 
     #[test]
     fn only_changes_are_kept() {

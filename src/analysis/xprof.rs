@@ -3,6 +3,7 @@
 //! Replays one heap trace on top of the always-live allocations. Where XProf would show nothing, the replay continues
 //! and reports the inconsistency.
 
+use super::stop::{Stop, Stopped};
 use crate::model::{AllocationId, BufferId, Bytes, EventKind, MemorySpace, NO_ROW, Program, ReportedSpace};
 
 /// Results for one memory space.
@@ -48,7 +49,7 @@ pub struct XprofSpace {
 const MAX_INCONSISTENCIES: usize = 20;
 
 /// Data shared by all memory spaces: allocations in order, and each allocation's trace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Traces {
     /// Allocations by ascending index.
     order: Vec<AllocationId>,
@@ -153,18 +154,27 @@ pub fn colors(program: &Program) -> Vec<MemorySpace> {
 /// Computes XProf's numbers for a memory space.
 #[must_use]
 pub fn space(program: &Program, traces: &Traces, color: MemorySpace) -> XprofSpace {
-    space_with(program, traces, color, &mut Scratch::default())
+    space_with(program, traces, color, &mut Scratch::default(), Stop::NEVER).unwrap_or_default()
 }
 
 /// State of the buffers during a replay, reused for the next space.
 #[derive(Default)]
 pub struct Scratch(Vec<State>);
 
-/// As [`space`], with memory from an earlier call.
-#[must_use]
-pub fn space_with(program: &Program, traces: &Traces, color: MemorySpace, scratch: &mut Scratch) -> XprofSpace {
+/// As [`space`], with memory from an earlier call, unless it is stopped.
+///
+/// # Errors
+/// If it was.
+pub fn space_with(
+    program: &Program,
+    traces: &Traces,
+    color: MemorySpace,
+    scratch: &mut Scratch,
+    stop: Stop<'_>,
+) -> Result<XprofSpace, Stopped> {
     let mut space = XprofSpace { color, trace: traces.choose(program, color), ..XprofSpace::default() };
     for &id in &traces.order {
+        stop.check()?;
         let allocation = &program.allocations[id.index()];
         if allocation.color != color {
             continue;
@@ -202,7 +212,7 @@ pub fn space_with(program: &Program, traces: &Traces, color: MemorySpace, scratc
     space.peak_unpadded = space.baseline;
     if let Some(trace) = space.trace {
         let replay = Replay::new(program, traces, trace, std::mem::take(&mut scratch.0));
-        scratch.0 = replay.run(&mut space);
+        scratch.0 = replay.run(&mut space, stop)?;
     } else if program.is_listing {
         listed(program, traces, &mut space);
     }
@@ -210,7 +220,7 @@ pub fn space_with(program: &Program, traces: &Traces, color: MemorySpace, scratc
     if let Some(reported) = program.reported.iter().find(|reported| reported.color == color) {
         take_reported(&mut space, reported);
     }
-    space
+    Ok(space)
 }
 
 /// A listing has no times: all that it names is live at once.
@@ -334,13 +344,17 @@ impl<'a> Replay<'a> {
     }
 
     /// Replays the trace; returns the states, fresh again.
-    fn run(mut self, space: &mut XprofSpace) -> Vec<State> {
+    ///
+    /// # Errors
+    /// If it was stopped.
+    fn run(mut self, space: &mut XprofSpace, stop: Stop<'_>) -> Result<Vec<State>, Stopped> {
         let events = &self.program.traces[self.trace].events;
         let baseline = space.baseline.0;
         self.last_event = (events.len() as u32).saturating_sub(1);
         space.curve.reserve_exact(events.len() + 1);
         let mut allocation = None;
         for (t, event) in events.iter().enumerate() {
+            stop.check()?;
             let t = t as u32;
             space.curve.push((self.heap.saturating_add(baseline), self.unpadded.saturating_add(baseline)));
             let Some(buffer) = existing(self.program, event.buffer) else { continue };
@@ -393,7 +407,7 @@ impl<'a> Replay<'a> {
                 }
             }
         }
-        states
+        Ok(states)
     }
 
     /// Allocates the memory of `root`, shown as `display`.

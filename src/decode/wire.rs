@@ -140,10 +140,15 @@ impl<'a> Reader<'a> {
 
     /// A varint of more than two bytes.
     fn long_varint(&mut self) -> Result<u64> {
-        // All of its bytes at once, where it ends within eight.
-        if let Some(word) = self.data[self.pos..].first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes)) {
+        // All of its bytes at once, where it ends within eight: the next eight, or what is left, zeros behind it.
+        let rest = &self.data[self.pos..];
+        let word = match rest.first_chunk::<8>() {
+            Some(bytes) => Some(u64::from_le_bytes(*bytes)),
+            None => self.data.last_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes) >> (8 * (8 - rest.len()))),
+        };
+        if let Some(word) = word {
             let ends = !word & 0x8080_8080_8080_8080;
-            if ends != 0 {
+            if ends != 0 && (ends.trailing_zeros() / 8) < rest.len() as u32 {
                 // Those up to the lowest byte without a mark of more to come.
                 let own = word & (ends ^ (ends - 1)) & 0x7f7f_7f7f_7f7f_7f7f;
                 let pairs = (own & 0x007f_007f_007f_007f) | (own & 0x7f00_7f00_7f00_7f00) >> 1;
@@ -187,6 +192,17 @@ impl<'a> Reader<'a> {
                 self.pos += bytes.len();
                 Ok(bytes)
             }
+            None => Err(start.error(PAST_END)),
+        }
+    }
+
+    /// Where a length-delimited field ends; its bytes are next.
+    #[inline]
+    fn pos_behind_bytes(&mut self) -> Result<usize> {
+        let start = *self;
+        let len = self.varint()?;
+        match usize::try_from(len).ok().filter(|&len| len <= self.remaining()) {
+            Some(len) => Ok(self.pos + len),
             None => Err(start.error(PAST_END)),
         }
     }
@@ -299,9 +315,17 @@ impl<'a> Reader<'a> {
             each(self.int()?);
             return Ok(());
         }
-        let mut packed = self.message()?;
-        while packed.pos < packed.data.len() {
-            each(packed.int()?);
+        let end = self.pos_behind_bytes()?;
+        while self.pos < end {
+            let start = *self;
+            match self.int() {
+                Ok(number) if self.pos <= end => each(number),
+                // As far as the field goes, this number is damaged.
+                _ => {
+                    Self { data: &start.data[..end], ..start }.int()?;
+                    return Err(start.error(PAST_END));
+                }
+            }
         }
         Ok(())
     }
@@ -324,6 +348,39 @@ mod tests {
         let mut reader = Reader::new(&[0x80; 11], 100);
         assert_eq!(reader.varint(), Err(WireError { offset: 100, what: "a varint of more than ten bytes" }));
         assert_eq!(Reader::new(&[0x80], 7).varint(), Err(WireError { offset: 7, what: PAST_END }));
+    }
+
+    #[test]
+    fn a_number_ends_with_its_message() {
+        // Of every length, in messages that end with it, or go on, or begin with it.
+        for bits in 0..64 {
+            let number = (1u64 << bits) | 1;
+            let mut own = Vec::new();
+            let mut left = number;
+            while left > 0x7f {
+                own.push(left as u8 | 0x80);
+                left >>= 7;
+            }
+            own.push(left as u8);
+            for (before, after) in [(0, 0), (0, 12), (12, 0), (3, 2), (12, 12)] {
+                let bytes = [vec![0xff; before], own.clone(), vec![0xff; after]].concat();
+                let mut reader = Reader { data: &bytes, pos: before, base: 0 };
+                assert_eq!(
+                    (reader.varint(), reader.pos),
+                    (Ok(number), before + own.len()),
+                    "{number} {before} {after}"
+                );
+                let mut cut = Reader { data: &bytes[..before + own.len() - 1], pos: before, base: 0 };
+                assert!(own.len() == 1 || cut.varint() == Err(WireError { offset: before as u64, what: PAST_END }));
+                // Packed, and longer than the field says, though more follows.
+                let length = own.len() as u8 - 1;
+                let bytes = [vec![length], own.clone(), vec![1; after]].concat();
+                let mut found = Vec::new();
+                let result = Reader::new(&bytes, 0).numbers(LEN, |number| found.push(number));
+                let expected = if length == 0 { Ok(()) } else { Err(WireError { offset: 1, what: PAST_END }) };
+                assert_eq!((result, found), (expected, Vec::new()), "{number}");
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Logical buffers, buffer allocations and heap simulator traces.
 
+use smallvec::SmallVec;
+
 use super::device::MemorySpace;
 use super::ids::{AllocationId, BufferId, InstructionId, NO_ROW};
 use super::units::Bytes;
@@ -82,7 +84,7 @@ pub struct Allocation {
     /// Parameter number.
     pub parameter_number: i64,
     /// Shape index within the parameter.
-    pub parameter_shape_index: Vec<i64>,
+    pub parameter_shape_index: SmallVec<[i64; 2]>,
     /// First row of its buffers in the [`Assigned`] rows.
     pub assigned_start: u32,
     /// One past the last of those rows.

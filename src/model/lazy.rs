@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::device::MemorySpace;
 use super::failure::Shortage;
@@ -24,11 +25,11 @@ pub struct LazyProgram {
 
 /// Decodes a program on request.
 pub trait ProgramSource: Send + Sync + Debug {
-    /// Decodes the program; returns it with notes on anything that could not be read.
+    /// Decodes the program; returns it with notes on anything that could not be read. Ends early once the flag is set.
     ///
     /// # Errors
     /// A sentence that says why the program could not be decoded.
-    fn load(&self) -> Result<(Program, Vec<Note>), String>;
+    fn load(&self, cancelled: &Arc<AtomicBool>) -> Result<(Program, Vec<Note>), String>;
 
     /// Reads the program's memory totals without decoding it.
     fn glance(&self) -> Glance;

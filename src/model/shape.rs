@@ -1,5 +1,7 @@
 //! Shapes: arrays with element type, dimensions, layout and tiles, or tuples of shapes; and their sizes in bytes.
 
+use std::sync::Arc;
+
 use super::element_type::ElementType;
 use super::units::Bytes;
 
@@ -34,8 +36,8 @@ pub struct ShapeNode {
     pub dimensions: Vec<i64>,
     /// Which dimensions are dynamic; empty if none is.
     pub dynamic: Vec<bool>,
-    /// Layout, if given.
-    pub layout: Option<Box<Layout>>,
+    /// Layout, if given; most arrays of a program share a few.
+    pub layout: Option<Arc<Layout>>,
     /// Pre-order numbers of a tuple's elements.
     pub children: Vec<u32>,
     /// Pre-order number of the enclosing tuple; 0 for the root itself.
@@ -315,7 +317,7 @@ impl ShapeNode {
     /// An array with a tiled layout.
     pub(crate) fn tiled(ty: ElementType, dims: &[i64], minor_to_major: &[u32], tiles: &[&[i64]]) -> Self {
         Self {
-            layout: Some(Box::new(Layout {
+            layout: Some(Arc::new(Layout {
                 minor_to_major: minor_to_major.to_vec(),
                 tiles: tiles.iter().map(|t| t.to_vec()).collect(),
                 ..Layout::default()
@@ -354,12 +356,12 @@ mod tests {
     fn sub_byte_types_and_tails() {
         let mut s4 = ShapeNode::tiled(ElementType(21), &[1024, 1024], &[1, 0], &[]);
         assert_eq!(s4.unpadded_size(), Bytes(1 << 20));
-        if let Some(layout) = s4.layout.as_mut() {
+        if let Some(layout) = s4.layout.as_mut().map(Arc::make_mut) {
             layout.element_size_in_bits = 4;
         }
         assert_eq!(s4.padded_size(), Some(Bytes(1 << 19)));
         let mut tail = ShapeNode::array(ElementType::BF16, vec![1000, 100]);
-        tail.layout = Some(Box::new(Layout { tail_padding_alignment: 1024, ..Layout::default() }));
+        tail.layout = Some(Arc::new(Layout { tail_padding_alignment: 1024, ..Layout::default() }));
         assert_eq!(tail.padded_size(), Some(Bytes(100_352 * 2)));
     }
 

@@ -1,5 +1,7 @@
 //! Parses shapes as XLA prints them, with or without layout; the inverse of `shape_text`.
 
+use std::sync::Arc;
+
 use super::element_type::ElementType;
 use super::shape::{COMBINE, Layout, Shape, ShapeNode};
 
@@ -129,9 +131,9 @@ impl<'a> Parser<'a> {
             node.dynamic.clear();
         }
         if self.eat("{") {
-            node.layout = Some(Box::new(self.layout()?));
+            node.layout = Some(Arc::new(self.layout()?));
         } else if node.dimensions.is_empty() {
-            node.layout = Some(Box::default());
+            node.layout = Some(Arc::default());
         }
         Some(Shape::from_array(node))
     }

@@ -137,6 +137,8 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::element_type::ElementType;
     use super::*;
 
@@ -145,7 +147,7 @@ mod tests {
     fn prints_as_xla_does() {
         let mut node = ShapeNode::array(ElementType::BF16, vec![1000, 100]);
         node.dynamic = vec![true, false];
-        node.layout = Some(Box::new(Layout {
+        node.layout = Some(Arc::new(Layout {
             minor_to_major: vec![1, 0],
             tiles: vec![vec![8, 128], vec![2, 1]],
             tail_padding_alignment: 1024,
@@ -159,7 +161,7 @@ mod tests {
         assert_eq!(shape.short_text_of(0), "bf16[<=1000,100]");
 
         let mut split = ShapeNode::array(ElementType::F32, vec![10, 20, 30]);
-        split.layout = Some(Box::new(Layout {
+        split.layout = Some(Arc::new(Layout {
             minor_to_major: vec![2, 1, 0],
             tiles: vec![vec![4, 128]],
             splits: vec![(0, vec![5])],
@@ -168,9 +170,9 @@ mod tests {
         assert_eq!(Shape::from_array(split).to_string(), "f32[10,20,30]{2,1,0:T(4,128)SC(0:5)}");
 
         let mut scalar = ShapeNode::array(ElementType::F32, vec![]);
-        scalar.layout = Some(Box::default());
+        scalar.layout = Some(Arc::default());
         assert_eq!(Shape::from_array(scalar.clone()).to_string(), "f32[]");
-        scalar.layout = Some(Box::new(Layout { tiles: vec![vec![128]], ..Layout::default() }));
+        scalar.layout = Some(Arc::new(Layout { tiles: vec![vec![128]], ..Layout::default() }));
         let scalar = Shape::from_array(scalar);
         assert_eq!(scalar.to_string(), "f32[]{:T(128)}");
         let token = Shape::from_array(ShapeNode::array(ElementType::TOKEN, vec![]));

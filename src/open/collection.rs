@@ -125,9 +125,9 @@ impl Collection {
             let same_folder = run_files.iter().filter(|member| member.folder() == folder);
             let companions: Vec<Member> = same_folder
                 .filter(|member| {
-                    (is_only_module && !is_about_another_module(member, &stem))
+                    (is_only_module && !is_about_another_module(member, &stem, progress))
                         || member.file_name().ends_with(".stats.json")
-                        || mentions_module(member, &stem)
+                        || mentions_module(member, &stem, progress)
                 })
                 .cloned()
                 .collect();
@@ -140,7 +140,8 @@ impl Collection {
             collection.notes.push(format!("{} further files were not examined", unnamed.len() - MAX_UNNAMED));
             unnamed.truncate(MAX_UNNAMED);
         }
-        let (reports, unnamed) = poplar_reports(unnamed);
+        let (reports, unnamed) = poplar_reports(unnamed, progress);
+        progress.check()?;
         for (primary, companions) in reports {
             collection.entries.push(Entry::of_file(primary, companions));
         }
@@ -148,7 +149,7 @@ impl Collection {
         let texts: Vec<Member> = unnamed.iter().filter(is_text).cloned().collect();
         let told: Vec<Option<Told>> = unnamed
             .par_iter()
-            .map(|member| progress.check().map(|()| told_by_text(member)))
+            .map(|member| progress.check().map(|()| told_by_text(member, progress)))
             .collect::<Result<_, Cancelled>>()?;
         let mut silent = Vec::new();
         for (member, told) in unnamed.into_iter().zip(told) {
@@ -180,7 +181,7 @@ impl Collection {
     /// be about a snapshot, which is known once both are decoded.
     fn add_unnamed(&mut self, member: Member, texts: &[Member], progress: &Progress) -> Result<(), DecodeError> {
         // Unrelated files are common beside profiles and are skipped silently.
-        let Ok(input) = member.open() else { return Ok(()) };
+        let Ok(input) = member.open(&progress.aside()) else { return Ok(progress.check()?) };
         if ArchiveKind::of(&input).is_some() {
             self.notes.push(format!("{} is a nested archive; open it separately", member.path));
             return Ok(());
@@ -342,8 +343,7 @@ impl Collection {
     pub fn worst_first(&self, progress: &Progress) -> Result<Vec<usize>, Cancelled> {
         progress.begin(Stage::Scanning, self.entries.len() as u64);
         self.entries.par_iter().try_for_each(|entry| {
-            entry.glance();
-            entry.device();
+            entry.learn(progress)?;
             progress.advance(1)
         })?;
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
@@ -372,9 +372,9 @@ fn has_other_profiles(folder: &Path, report: &[PathBuf]) -> bool {
 }
 
 /// The Poplar reports among files, each as its main file and those that are joined to it, and all other files.
-fn poplar_reports(files: Vec<Member>) -> (Vec<(Member, Vec<Member>)>, Vec<Member>) {
+fn poplar_reports(files: Vec<Member>, progress: &Progress) -> (Vec<(Member, Vec<Member>)>, Vec<Member>) {
     let is_poplar = |member: &Member| {
-        let Ok(input) = member.open() else { return false };
+        let Ok(input) = member.open(&progress.aside()) else { return false };
         let decoder = DECODERS.iter().find(|decoder| decoder.recognises(&input));
         decoder.is_some_and(|decoder| decoder.reads().family == Family::Poplar)
     };
@@ -442,11 +442,30 @@ impl Entry {
 
     /// The program's memory totals, read without decoding it and cached.
     pub fn glance(&self) -> &Glance {
-        self.glance.get_or_init(|| match &self.content {
-            Content::Files { primary, .. } => glance_member(primary),
+        self.glance.get_or_init(|| self.read_glance(&Progress::default()))
+    }
+
+    fn read_glance(&self, progress: &Progress) -> Glance {
+        match &self.content {
+            Content::Files { primary, .. } => glance_member(primary, progress),
             Content::Module { program, .. } => program.source.glance(),
             Content::Trace(profile) => glance_trace(profile),
-        })
+        }
+    }
+
+    /// Finds out what [`Self::glance`] and [`Self::device`] return, unless it is cancelled.
+    fn learn(&self, progress: &Progress) -> Result<(), Cancelled> {
+        if self.glance.get().is_none() {
+            let glance = self.read_glance(progress);
+            progress.check()?;
+            self.glance.get_or_init(|| glance);
+        }
+        if self.device.get().is_none() {
+            let device = self.read_device(progress);
+            progress.check()?;
+            self.device.get_or_init(|| device);
+        }
+        Ok(())
     }
 
     /// (HBM needed, HBM capacity), of an IPU those of its fullest tile, if [`Self::glance`] has been computed. Does not block.
@@ -478,11 +497,15 @@ impl Entry {
 
     /// The device, read from the files joined to the program and cached.
     pub fn device(&self) -> &Device {
-        self.device.get_or_init(|| match &self.content {
-            Content::Files { companions, .. } => device_of(companions),
+        self.device.get_or_init(|| self.read_device(&Progress::default()))
+    }
+
+    fn read_device(&self, progress: &Progress) -> Device {
+        match &self.content {
+            Content::Files { companions, .. } => device_of(companions, progress),
             Content::Module { device, .. } => (**device).clone(),
             Content::Trace(profile) => profile.device.clone(),
-        })
+        }
     }
 
     /// Its files on disk: the one it is read from comes first, then those joined to it. Empty for what is in an archive
@@ -553,14 +576,15 @@ impl Entry {
         progress.check()?;
         match &self.content {
             Content::Files { primary, companions } => {
+                progress.begin(Stage::Reading, primary.bytes);
                 let is_report = poplar::rank(primary.file_name()).is_some() && !companions.is_empty();
                 let mut profile = if is_report {
-                    let first = open_input(&primary.open()?, progress)?;
+                    let first = open_input(&primary.open(progress)?, progress)?;
                     let (mut profile, failed) = join_poplar_files(Some(first), companions, progress)?;
                     profile.sources.extend(failed);
                     profile
                 } else {
-                    open_with(&primary.open()?, companions, progress)?
+                    open_with(&primary.open(progress)?, companions, progress)?
                 };
                 profile.name = if self.group.is_empty() || DumpName::parse(primary.file_name()).is_none() {
                     self.name.clone()
@@ -570,7 +594,10 @@ impl Entry {
                 Ok(profile)
             }
             Content::Module { program, device, source } => {
-                let (decoded, notes) = program.source.load().map_err(DecodeError::Empty)?;
+                progress.begin(Stage::Decoding, 0);
+                let loaded = program.source.load(progress.flag());
+                progress.check()?;
+                let (decoded, notes) = loaded.map_err(DecodeError::Empty)?;
                 Ok(Profile {
                     name: self.name.clone(),
                     sources: vec![(**source).clone()],

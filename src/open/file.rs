@@ -97,7 +97,7 @@ pub fn join_poplar_files(
     let mut first_error = None;
     for file in files {
         progress.check()?;
-        match file.open().map_err(DecodeError::from).and_then(|input| open_input(&input, progress)) {
+        match file.open(progress).map_err(DecodeError::from).and_then(|input| open_input(&input, progress)) {
             Ok(other) => match &mut opened {
                 None => opened = Some(other),
                 Some(profile) => poplar::join(profile, other),
@@ -280,7 +280,7 @@ fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress
     if is_program || name.contains(".memory_viewer") || companion.bytes > MAX_COMPANION {
         return;
     }
-    let Ok(input) = companion.open() else { return };
+    let Ok(input) = companion.open(&progress.aside()) else { return };
     let reporter = Reporter::default();
     let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { return };
     // XLA's other text reports on a module contain no out-of-memory messages.

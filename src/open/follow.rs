@@ -109,7 +109,10 @@ fn has_failed(entry: &Entry, written: &HashSet<PathBuf>) -> bool {
     let texts =
         entry.files().into_iter().filter(|path| written.contains(*path)).map(|path| Member::from(path.to_owned()));
     texts.filter(|text| text.bytes <= MAX_TEXT && DumpName::parse(text.file_name()).is_none()).any(|text| {
-        let profile = text.open().map_err(DecodeError::from).and_then(|input| open_input(&input, &Progress::default()));
+        let profile = text
+            .open(&Progress::default())
+            .map_err(DecodeError::from)
+            .and_then(|input| open_input(&input, &Progress::default()));
         profile.is_ok_and(|profile| profile.failures.iter().any(|failure| failure.is_error))
     })
 }

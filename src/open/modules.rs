@@ -20,13 +20,13 @@ const MAX_TILES: u64 = 16 << 20;
 const MAX_LOOKED_THROUGH: u64 = 1 << 20;
 
 /// What a text says of memory that ran out; `None` for other files, and for texts that are packed or large.
-pub fn told_by_text(member: &Member) -> Option<Told> {
-    let input = member.open().ok().filter(|input| input.size() <= MAX_LOOKED_THROUGH)?;
+pub fn told_by_text(member: &Member, progress: &Progress) -> Option<Told> {
+    let input = member.open(&progress.aside()).ok().filter(|input| input.size() <= MAX_LOOKED_THROUGH)?;
     let decoder = DECODERS.iter().find(|decoder| decoder.recognises(&input))?;
     if !decoder.is_fallback() || input.packing() != Packing::None {
         return None;
     }
-    let (progress, reporter) = (Progress::default(), Reporter::default());
+    let (progress, reporter) = (progress.aside(), Reporter::default());
     let profile = decoder.decode(&input, Context { progress: &progress, reporter: &reporter }).ok()?;
     Some(match profile.failures[..] {
         [] => Told::Nothing,
@@ -42,8 +42,8 @@ pub enum Told {
     Message(Glance),
 }
 
-/// Memory totals of a dump file, read without decoding it; empty if it is not an HLO proto.
-pub fn glance_member(member: &Member) -> Glance {
+/// Memory totals of a dump file, read without decoding it; empty if it is not an HLO proto, or was cancelled.
+pub fn glance_member(member: &Member, progress: &Progress) -> Glance {
     let name = member.file_name().to_ascii_lowercase();
     let ends = |end: &str| name.strip_suffix(end).is_some();
     if let Some(path) = member.on_disk()
@@ -52,23 +52,23 @@ pub fn glance_member(member: &Member) -> Glance {
         return hlo::glance_file(path).unwrap_or_default();
     }
     if [".json", ".cbor", ".pop", "_json"].iter().any(|end| ends(end) || ends(&format!("{end}.gz"))) {
-        return glance_tiles(member).unwrap_or_default();
+        return glance_tiles(member, progress).unwrap_or_default();
     }
     if !(ends(".pb") || ends(".pb.gz") || ends(".pb.zst")) {
         return Glance::default();
     }
-    let bytes = member.open().and_then(|input| input.load(&Progress::default()));
+    let bytes = member.open(&progress.aside()).and_then(|input| input.load(&progress.aside()));
     bytes.map(|bytes| hlo::glance(&bytes)).unwrap_or_default()
 }
 
 /// The fullest tile of a Poplar profile, which has to be decoded for it; `None` for other files and large ones.
-fn glance_tiles(member: &Member) -> Option<Glance> {
-    let input = member.open().ok().filter(|_| member.bytes <= MAX_TILES)?;
+fn glance_tiles(member: &Member, progress: &Progress) -> Option<Glance> {
+    let input = member.open(&progress.aside()).ok().filter(|_| member.bytes <= MAX_TILES)?;
     let decoder = DECODERS.iter().find(|decoder| decoder.recognises(&input))?;
     if decoder.reads().family != Family::Poplar {
         return None;
     }
-    let (progress, reporter) = (Progress::default(), Reporter::default());
+    let (progress, reporter) = (progress.aside(), Reporter::default());
     let tiles = decoder.decode(&input, Context { progress: &progress, reporter: &reporter }).ok()?.tiles?;
     let fullest = tiles.must_fit()?.iter().copied().max()?;
     let capacity = tiles.target.bytes_per_tile.map(Bytes);
@@ -89,15 +89,15 @@ pub fn glance_trace(profile: &Profile) -> Glance {
 }
 
 /// The device described by `*.stats.json` and `target_arguments` companions.
-pub fn device_of(companions: &[Member]) -> Device {
+pub fn device_of(companions: &[Member], progress: &Progress) -> Device {
     let mut device = Device::default();
     for member in companions {
         let name = member.file_name();
         if !(name.ends_with(".stats.json") || name.contains("target_arguments")) || member.bytes > MAX_TEXT {
             continue;
         }
-        let Ok(input) = member.open() else { continue };
-        let (progress, reporter) = (Progress::default(), Reporter::default());
+        let Ok(input) = member.open(&progress.aside()) else { continue };
+        let (progress, reporter) = (progress.aside(), Reporter::default());
         let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { continue };
         if let Ok(profile) = decoder.decode(&input, Context { progress: &progress, reporter: &reporter }) {
             join_device(&mut device, profile.device);
@@ -107,14 +107,14 @@ pub fn device_of(companions: &[Member]) -> Device {
 }
 
 /// Whether a log mentions the module of a dump.
-pub fn mentions_module(member: &Member, stem: &str) -> bool {
-    text_of(member).is_some_and(|text| mentions(&text, &module_of(stem)))
+pub fn mentions_module(member: &Member, stem: &str, progress: &Progress) -> bool {
+    text_of(member, progress).is_some_and(|text| mentions(&text, &module_of(stem)))
 }
 
 /// Whether a text says which module it is about, and it is another one than that of the dump files with this stem.
-pub fn is_about_another_module(member: &Member, stem: &str) -> bool {
+pub fn is_about_another_module(member: &Member, stem: &str, progress: &Progress) -> bool {
     let module = module_of(stem);
-    let Some(text) = text_of(member).filter(|_| !module.is_empty()) else { return false };
+    let Some(text) = text_of(member, progress).filter(|_| !module.is_empty()) else { return false };
     let mut named = memchr::memmem::find_iter(&text, NAMED).map(|at| {
         let name = &text[at + NAMED.len()..];
         let end = name.iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_').unwrap_or(name.len());
@@ -132,11 +132,11 @@ fn module_of(stem: &str) -> String {
 }
 
 /// The bytes of a text, unless it is too large to be looked through.
-fn text_of(member: &Member) -> Option<SharedBytes> {
+fn text_of(member: &Member, progress: &Progress) -> Option<SharedBytes> {
     if member.bytes > MAX_TEXT {
         return None;
     }
-    member.open().and_then(|input| input.load(&Progress::default())).ok()
+    member.open(&progress.aside()).and_then(|input| input.load(&progress.aside())).ok()
 }
 
 fn mentions(bytes: &[u8], module: &str) -> bool {

@@ -218,7 +218,9 @@ fn load_only_program(profile: &mut Profile, progress: &Progress) -> Result<(), D
     let [module] = &profile.modules[..] else { return Ok(()) };
     if profile.programs.is_empty() {
         progress.check()?;
-        let (program, notes) = module.source.load().map_err(DecodeError::Empty)?;
+        let loaded = module.source.load(progress.flag());
+        progress.check()?;
+        let (program, notes) = loaded.map_err(DecodeError::Empty)?;
         profile.notes.extend(notes);
         profile.programs.push(program);
     }

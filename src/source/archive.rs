@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::bytes::SharedBytes;
 use super::error::SourceError;
-use super::input::{Input, MAX_IN_MEMORY, Packing, unpacked_limit};
+use super::input::{Input, MAX_IN_MEMORY, Packing, read_all, unpacked_limit};
 use super::progress::Progress;
 
 /// Archives with more entries than this are rejected.
@@ -208,11 +208,12 @@ impl Archive {
         Ok(Self { name: input.name().to_owned(), store, members, notes: skipped.notes() })
     }
 
-    /// Unpacks a member by its index in [`Self::members`].
+    /// Unpacks a member by its index in [`Self::members`]; its bytes are steps of `progress`.
     ///
     /// # Errors
-    /// [`SourceError::Empty`] if there is no such member or it is empty; otherwise if it is damaged or exceeds a limit.
-    pub fn member(&self, row: usize) -> Result<Input, SourceError> {
+    /// [`SourceError::Empty`] if there is no such member or it is empty; otherwise if it is damaged, exceeds a limit, or
+    /// `progress` was cancelled.
+    pub fn member(&self, row: usize, progress: &Progress) -> Result<Input, SourceError> {
         let Some(member) = self.members.get(row) else { return Err(SourceError::Empty) };
         let bytes = match &self.store {
             Store::Zip(zip) => {
@@ -220,7 +221,7 @@ impl Archive {
                 let index = usize::try_from(member.position).unwrap_or(usize::MAX);
                 let entry = zip.by_index(index).map_err(|error| rejected("zip", error.to_string()))?;
                 let limit = unpacked_limit(entry.compressed_size());
-                read_limited(entry, limit, "zip")?
+                read_limited(entry, (member.bytes, limit), "zip", progress)?
             }
             Store::TarFile(file) => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -228,7 +229,7 @@ impl Archive {
                     return Err(SourceError::TooLarge { size: member.bytes, limit: MAX_IN_MEMORY });
                 }
                 file.seek(SeekFrom::Start(member.position))?;
-                read_limited((&mut *file).take(member.bytes), member.bytes, "tar")?
+                read_limited((&mut *file).take(member.bytes), (member.bytes, member.bytes), "tar", progress)?
             }
             Store::Memory(bytes) => {
                 let start = member.position as usize;
@@ -406,18 +407,34 @@ fn clean_path(path: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("/"))
 }
 
-fn read_limited(mut reader: impl Read, limit: u64, format: &'static str) -> Result<SharedBytes, SourceError> {
-    let mut bytes = Vec::new();
-    (&mut reader).take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| SourceError::Packed {
-        format,
-        why: error.to_string(),
-        offset: bytes.len() as u64,
-        stream: "unpacked",
-    })?;
-    if bytes.len() as u64 > limit {
-        return Err(SourceError::TooLarge { size: bytes.len() as u64, limit });
+/// Reads what is expected to have so many bytes and may have so many at most.
+fn read_limited(
+    reader: impl Read,
+    (expected, limit): (u64, u64),
+    format: &'static str,
+    progress: &Progress,
+) -> Result<SharedBytes, SourceError> {
+    let mut counted = Counted { inner: reader.take(limit.saturating_add(1)), bytes: 0 };
+    read_all(&mut counted, expected.min(limit), limit, progress).map_err(|error| match error {
+        SourceError::Io(error) => {
+            SourceError::Packed { format, why: error.to_string(), offset: counted.bytes, stream: "unpacked" }
+        }
+        other => other,
+    })
+}
+
+/// Counts the bytes read.
+struct Counted<R> {
+    inner: R,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(space)?;
+        self.bytes += count as u64;
+        Ok(count)
     }
-    Ok(bytes.into())
 }
 
 fn rejected(format: &'static str, why: impl std::fmt::Display) -> SourceError {

@@ -214,9 +214,9 @@ impl Input {
             (Origin::Memory(bytes), Packing::None) => bytes.clone(),
             (Origin::Memory(bytes), Packing::Gzip) => self.unzip(bytes, progress)?,
             (_, Packing::Zstd) => {
-                progress.begin(Stage::Reading, 0);
-                let reader = self.reader_to_cut()?;
-                read_all(reader, 0, unpacked_limit(self.size()), progress)?
+                let (hint, limit) = (self.zstd_size(), unpacked_limit(self.size()));
+                progress.begin(Stage::Reading, hint);
+                read_all(self.reader_to_cut()?, hint.min(limit), limit, progress)?
             }
             (Origin::Path(path), Packing::None) => {
                 let file = File::open(path)?;
@@ -234,6 +234,18 @@ impl Input {
             }
         };
         Ok(self.all.get_or_init(|| bytes).clone())
+    }
+
+    /// Bytes that a Zstandard file unpacks to, as its first frame says; 0 where it does not. Only a hint.
+    fn zstd_size(&self) -> u64 {
+        /// The most that the head of a frame takes.
+        const FRAME_HEAD: u64 = 18;
+        let mut head = Vec::new();
+        let read = match &self.origin {
+            Origin::Memory(bytes) => (&bytes[..]).take(FRAME_HEAD).read_to_end(&mut head),
+            Origin::Path(path) => File::open(path).and_then(|file| file.take(FRAME_HEAD).read_to_end(&mut head)),
+        };
+        read.ok().and_then(|_| zstd::zstd_safe::get_frame_content_size(&head).ok().flatten()).unwrap_or(0)
     }
 
     /// Decompresses gzip. The size in the trailer is only a hint: it is unverified and modulo 4 GiB.
@@ -313,8 +325,13 @@ fn read_part(file: &File, space: &mut [u8], offset: u64, progress: &Progress) ->
     Ok(done)
 }
 
-/// Reads to the end, at most `limit` bytes.
-fn read_all(reader: impl Read, expected: u64, limit: u64, progress: &Progress) -> Result<SharedBytes, SourceError> {
+/// Reads to the end, at most `limit` bytes; `expected` is a guess.
+pub(super) fn read_all(
+    reader: impl Read,
+    expected: u64,
+    limit: u64,
+    progress: &Progress,
+) -> Result<SharedBytes, SourceError> {
     let mut filling = Filling::new(usize::try_from(expected).unwrap_or(0));
     fill(&mut filling, reader, limit, progress)?;
     Ok(filling.finish())

@@ -1,7 +1,7 @@
 //! Progress and cancellation of a long operation, shared between the worker and its caller.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::stages::{Spent, Stages};
 
@@ -66,11 +66,29 @@ pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
     stage: AtomicU8,
-    cancelled: AtomicBool,
+    cancelled: Arc<AtomicBool>,
     stages: Mutex<Stages>,
 }
 
 impl Progress {
+    /// A progress with counters of its own that is cancelled once a flag is set, such as [`Self::flag`] of another.
+    #[must_use]
+    pub fn cancelled_by(flag: Arc<AtomicBool>) -> Self {
+        Self { cancelled: flag, ..Self::default() }
+    }
+
+    /// A progress with counters of its own that is cancelled together with this one: for work inside one step.
+    #[must_use]
+    pub fn aside(&self) -> Self {
+        Self::cancelled_by(Arc::clone(&self.cancelled))
+    }
+
+    /// The flag that is set once it was cancelled, for code that only needs to know this.
+    #[must_use]
+    pub const fn flag(&self) -> &Arc<AtomicBool> {
+        &self.cancelled
+    }
+
     /// Begins a stage of `total` steps (bytes when reading); 0 if the total is unknown.
     pub fn begin(&self, stage: Stage, total: u64) {
         self.done.store(0, Ordering::Relaxed);
@@ -139,7 +157,11 @@ mod tests {
         assert_eq!(progress.advance(5), Ok(()));
         assert_eq!(progress.fraction(), 0.5);
         assert_eq!(progress.stage(), Stage::Decoding);
+        let aside = progress.aside();
+        aside.begin(Stage::Reading, 7);
+        assert_eq!((progress.stage(), progress.counts(), aside.check()), (Stage::Decoding, (5, 10), Ok(())));
         progress.cancel();
         assert_eq!(progress.advance(1), Err(Cancelled));
+        assert_eq!(aside.check(), Err(Cancelled), "they end together");
     }
 }

@@ -52,14 +52,14 @@ impl Member {
         }
     }
 
-    /// Opens the file, unpacking it if it is in an archive.
+    /// Opens the file, unpacking it if it is in an archive: the bytes of that are steps of `progress`.
     ///
     /// # Errors
-    /// If it is empty, or cannot be read or unpacked.
-    pub fn open(&self) -> Result<Input, SourceError> {
+    /// If it is empty, cannot be read or unpacked, or `progress` was cancelled.
+    pub fn open(&self, progress: &Progress) -> Result<Input, SourceError> {
         match &self.location {
             Location::File(path) => Input::open(path),
-            Location::Archive(archive, row) => archive.member(*row),
+            Location::Archive(archive, row) => archive.member(*row, progress),
         }
     }
 }

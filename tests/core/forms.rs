@@ -267,7 +267,8 @@ pub fn compare_traces(files: &Files) -> usize {
         let profile = alone(&trace);
         for module in &profile.modules {
             let name = format!("{}: {}", common::name(&trace), module.name);
-            let (program, notes) = module.source.load().unwrap_or_else(|e| panic!("{name}: {e}"));
+            let (program, notes) =
+                module.source.load(&std::sync::Arc::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(notes.is_empty(), "{name}: {notes:?}");
             let glance = module.source.glance();
             assert_eq!(glance.has_buffer_assignment, program.has_buffer_assignment, "{name}");
@@ -318,7 +319,7 @@ fn modules_of_a_trace_equal_their_dumps() {
     assert_eq!(profile.modules.len(), 3);
     for (module, dump) in profile.modules.iter().zip(&dumps) {
         assert_eq!(module.bytes, dump.len() as u64, "{}", module.name);
-        let (inside, notes) = module.source.load().expect("decodes");
+        let (inside, notes) = module.source.load(&std::sync::Arc::default()).expect("decodes");
         assert!(notes.is_empty(), "{notes:?}");
         let input = Input::from_bytes("x.hlo.pb", dump.clone().into()).expect("not empty");
         let alone = &open::open_input(&input, &Progress::default()).expect("a dump").programs[0];

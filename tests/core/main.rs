@@ -12,6 +12,7 @@ mod advisor;
 mod architecture;
 mod at_the_peak;
 mod caching_allocator;
+mod cancelling;
 mod classes;
 mod compare;
 mod compared_allocators;

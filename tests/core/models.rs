@@ -1,5 +1,7 @@
 //! Padding, heap replay and occupied bytes, compared with naive reference implementations.
 
+use std::sync::Arc;
+
 use highwater::analysis::ProgramAnalysis;
 use highwater::decode::hlo::proto::{
     BufferAllocationProto, BufferAssignmentProto, HeapSimulatorTrace, HloComputationProto, HloInstructionProto,
@@ -17,7 +19,7 @@ use prost::Message as _;
 fn tiled(dimensions: Vec<i64>, order: Vec<u32>, tile: Vec<i64>) -> ShapeNode {
     let tiles = if tile.is_empty() { Vec::new() } else { vec![tile] };
     let layout = Layout { minor_to_major: order, tiles, ..Layout::default() };
-    ShapeNode { layout: Some(Box::new(layout)), ..ShapeNode::array(ElementType::F32, dimensions) }
+    ShapeNode { layout: Some(Arc::new(layout)), ..ShapeNode::array(ElementType::F32, dimensions) }
 }
 
 /// Counts the tiles that hold at least one element, element by element.

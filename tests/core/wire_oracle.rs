@@ -151,7 +151,7 @@ fn same_assignment(program: &Program, module: &HloModuleProto, assignment: &Buff
             theirs.is_parameter_aliased_with_output,
         );
         equal("allocation", &own, &expected)?;
-        equal("parameter index", &ours.parameter_shape_index, &theirs.parameter_shape_index)?;
+        equal("parameter index", &ours.parameter_shape_index.to_vec(), &theirs.parameter_shape_index)?;
         let own: Vec<(u32, u64)> = program.assigned_to(ours).iter().map(|a| (a.buffer.0, a.offset)).collect();
         let assigned = theirs.assigned.iter().map(|a| (find(a.logical_buffer_id), bytes_of(a.offset)));
         equal("assigned", &own, &assigned.filter(|&(row, _)| row != NO_ROW).collect())?;

@@ -1,6 +1,7 @@
 //! The flattened instruction sequence: the instructions of every computation entered by control flow are placed directly
 //! before the calling instruction. A position in the sequence is a program point.
 
+use crate::analysis::stop::{Stop, Stopped};
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, Shape};
 
 /// The sequence and its indexes.
@@ -33,11 +34,13 @@ struct Frame {
 
 impl Flat {
     /// Flattens a program from its entry computation; `None` if it has no schedule.
-    pub fn new(program: &Program) -> Option<Self> {
-        let entry = program.entry?;
-        if !program.computations.get(entry.index())?.is_scheduled {
-            return None;
-        }
+    ///
+    /// # Errors
+    /// If it was stopped.
+    pub fn new(program: &Program, stop: Stop<'_>) -> Result<Option<Self>, Stopped> {
+        let is_scheduled =
+            |entry: &ComputationId| program.computations.get(entry.index()).is_some_and(|entry| entry.is_scheduled);
+        let Some(entry) = program.entry.filter(is_scheduled) else { return Ok(None) };
         let mut flat = Self {
             time: vec![NO_ROW; program.instructions.len()],
             spans: vec![None; program.computations.len()],
@@ -47,6 +50,7 @@ impl Flat {
         let mut stack = Vec::new();
         flat.enter(program, entry, None, &mut stack);
         while let Some(frame) = stack.last_mut() {
+            stop.check()?;
             let schedule = &program.computations[frame.computation.index()].schedule;
             let Some(&row) = schedule.get(frame.at) else {
                 if let Some(span) = &mut flat.spans[frame.computation.index()] {
@@ -76,7 +80,7 @@ impl Flat {
                 flat.computation.push(computation);
             }
         }
-        Some(flat)
+        Ok(Some(flat))
     }
 
     fn enter(
@@ -109,11 +113,11 @@ fn callees(
     context: Option<ComputationId>,
     entered: &[Option<(u32, u32)>],
 ) -> Vec<(ComputationId, Option<ComputationId>)> {
-    let called = program.instructions.called_by(instruction);
+    let called = || program.instructions.called_by(instruction);
     match program.instructions.opcode[instruction.index()] {
-        Opcode::CALL | Opcode::CONDITIONAL => called.iter().map(|&c| (c, context)).collect(),
+        Opcode::CALL | Opcode::CONDITIONAL => called().iter().map(|&c| (c, context)).collect(),
         // Listed as body, condition, but executed as condition, body.
-        Opcode::WHILE => called.iter().take(2).rev().map(|&c| (c, context)).collect(),
+        Opcode::WHILE => called().iter().take(2).rev().map(|&c| (c, context)).collect(),
         Opcode::ASYNC_START | Opcode::ASYNC_UPDATE | Opcode::ASYNC_DONE => {
             let Some(chain) = AsyncChain::of(program, instruction) else { return Vec::new() };
             // Usually the async-start has already entered it.

@@ -6,6 +6,8 @@
 //! merge defines through an inner loop: it has copies of one value on record. A linear search for all of them
 //! would therefore be more exact, and different.
 
+use crate::analysis::stop::{Stop, Stopped};
+
 /// Marks a merge among values: the rest is its row.
 pub const MERGE: u32 = 1 << 31;
 
@@ -25,10 +27,13 @@ struct Node {
 
 /// What each merge stands for, by row: a value, or a merge, its own or another one. `inputs` are the values that each
 /// merges, in the order in which XLA creates them.
-pub fn optimized(inputs: Vec<Vec<u32>>) -> Vec<u32> {
+///
+/// # Errors
+/// If it was stopped.
+pub fn optimized(inputs: Vec<Vec<u32>>, stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
     let mut graph = Graph::new(inputs);
-    graph.optimize();
-    (0..graph.nodes.len() as u32).map(|row| graph.end_of(MERGE | row)).collect()
+    graph.optimize(stop)?;
+    Ok((0..graph.nodes.len() as u32).map(|row| graph.end_of(MERGE | row)).collect())
 }
 
 struct Graph {
@@ -61,12 +66,13 @@ impl Graph {
         value
     }
 
-    fn optimize(&mut self) {
+    fn optimize(&mut self, stop: Stop<'_>) -> Result<(), Stopped> {
         let mut is_changed = true;
         while is_changed && self.steps > 0 {
             is_changed = false;
             let mut checked = vec![false; self.nodes.len()];
             for row in 0..self.nodes.len() as u32 {
+                stop.check()?;
                 let node = &mut self.nodes[row as usize];
                 self.steps = self.steps.saturating_sub(1);
                 if node.replaced.is_some() {
@@ -88,6 +94,7 @@ impl Graph {
                 }
             }
         }
+        Ok(())
     }
 
     /// Puts a value in the place of a merge for the known readers of the merge.
@@ -144,6 +151,10 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn optimized(inputs: Vec<Vec<u32>>) -> Vec<u32> {
+        super::optimized(inputs, Stop::NEVER).unwrap_or_default()
+    }
 
     const fn m(row: u32) -> u32 {
         MERGE | row

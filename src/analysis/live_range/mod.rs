@@ -14,6 +14,7 @@ use flatten::Flat;
 pub use uses::Uses;
 use values::Values;
 
+use crate::analysis::stop::{Stop, Stopped};
 use crate::model::{BufferId, ComputationId, NO_ROW, Program, ReportedRanges};
 
 /// Live ranges of a program's buffers.
@@ -21,6 +22,8 @@ use crate::model::{BufferId, ComputationId, NO_ROW, Program, ReportedRanges};
 pub struct LiveRanges {
     flat: Flat,
     values: Values,
+    /// Row of the buffer at each position; [`NO_ROW`] if there is none.
+    buffer_at: Vec<u32>,
     /// First point by buffer; [`NO_ROW`] if it has no range because it is local to a called computation.
     pub start: Vec<u32>,
     /// Last point by buffer, inclusive; [`Self::points`] for the end of the program.
@@ -31,11 +34,19 @@ impl LiveRanges {
     /// Computes the ranges; `None` if the program has no schedule.
     #[must_use]
     pub fn new(program: &Program) -> Option<Self> {
+        Self::unless(program, Stop::NEVER).unwrap_or(None)
+    }
+
+    /// As [`Self::new`], unless it is stopped.
+    ///
+    /// # Errors
+    /// If it was.
+    pub fn unless(program: &Program, stop: Stop<'_>) -> Result<Option<Self>, Stopped> {
         if let Some(reported) = &program.reported_ranges {
-            return Some(Self::from_report(program, reported));
+            return Ok(Some(Self::from_report(program, reported)));
         }
-        let flat = Flat::new(program)?;
-        let values = Values::new(program, &flat);
+        let Some(flat) = Flat::new(program, stop)? else { return Ok(None) };
+        let values = Values::new(program, &flat, stop)?;
         let mut buffer_at = vec![NO_ROW; values.value.len()];
         for (row, (&instruction, &node)) in program.buffers.instruction.iter().zip(&program.buffers.node).enumerate() {
             if instruction != NO_ROW
@@ -45,11 +56,12 @@ impl LiveRanges {
                 buffer_at[position as usize] = row as u32;
             }
         }
+        stop.check()?;
         let order = |position: u32| match buffer_at[position as usize] {
             NO_ROW => i64::MAX,
             row => program.buffers.number[row as usize],
         };
-        let ranges = ranges::ranges(program, &flat, &values, &order);
+        let ranges = ranges::ranges(program, &flat, &values, &order, stop)?;
         let mut start = vec![NO_ROW; program.buffers.len()];
         let mut end = vec![0; program.buffers.len()];
         for (position, &row) in buffer_at.iter().enumerate() {
@@ -58,7 +70,7 @@ impl LiveRanges {
                 end[row as usize] = ranges.end[position];
             }
         }
-        Some(Self { flat, values, start, end })
+        Ok(Some(Self { flat, values, buffer_at, start, end }))
     }
 
     /// Ranges from a report, for a program without instructions.
@@ -88,7 +100,7 @@ impl LiveRanges {
                 end[row] = last.min(points as u32).max(first);
             }
         }
-        Self { flat, values, start, end }
+        Self { flat, values, buffer_at: Vec::new(), start, end }
     }
 
     /// Number of program points, one per instruction in the sequence; also the point of the program's end.

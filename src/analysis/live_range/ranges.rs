@@ -3,7 +3,8 @@
 use super::flatten::{AsyncChain, Flat};
 use super::in_place;
 use super::values::Values;
-use crate::model::{InstructionId, NO_ROW, Opcode, Program};
+use crate::analysis::stop::{Stop, Stopped};
+use crate::model::{FastMap, InstructionId, NO_ROW, Opcode, Program};
 
 /// First and last point of every value, by defining position.
 pub struct Ranges {
@@ -41,6 +42,9 @@ struct Context<'a> {
     program: &'a Program,
     flat: &'a Flat,
     values: &'a Values,
+    /// Row of each parameter of the entry, by its number.
+    parameters: FastMap<u32, u32>,
+    stop: Stop<'a>,
 }
 
 impl Context<'_> {
@@ -63,22 +67,50 @@ impl Context<'_> {
 }
 
 /// Computes the ranges. `buffer_order` breaks ties between values with equal ranges by buffer id.
-pub fn ranges(program: &Program, flat: &Flat, values: &Values, buffer_order: &dyn Fn(u32) -> i64) -> Ranges {
-    let context = Context { program, flat, values };
+///
+/// # Errors
+/// If it was stopped.
+pub fn ranges(
+    program: &Program,
+    flat: &Flat,
+    values: &Values,
+    buffer_order: &dyn Fn(u32) -> i64,
+    stop: Stop<'_>,
+) -> Result<Ranges, Stopped> {
+    let context = Context { program, flat, values, parameters: parameters(program), stop };
     let count = values.value.len();
     let mut ranges = Ranges { start: vec![NO_ROW; count], end: vec![0; count] };
-    define(&context, &mut ranges);
-    extend_by_async_callers(&context, &mut ranges);
-    extend_by_positions(&context, &mut ranges);
-    let pinned = pin_arguments(&context, &mut ranges);
-    extend_by_uses(&context, &pinned, &mut ranges);
-    hand_over(&context, &mut ranges, buffer_order);
-    ranges
+    let (extended, joined) = rayon::join(|| extend(&context, &mut ranges), || join_classes(&context));
+    extended?;
+    hand_over(&context, &mut ranges, joined?, buffer_order)?;
+    Ok(ranges)
+}
+
+/// The range of each value by itself.
+fn extend(context: &Context<'_>, ranges: &mut Ranges) -> Result<(), Stopped> {
+    define(context, ranges)?;
+    extend_by_async_callers(context, ranges)?;
+    extend_by_positions(context, ranges)?;
+    let pinned = pin_arguments(context, ranges)?;
+    extend_by_uses(context, &pinned, ranges)
+}
+
+/// Row of each parameter of the entry by its number; of several with one number the first in the schedule.
+fn parameters(program: &Program) -> FastMap<u32, u32> {
+    let mut rows = FastMap::default();
+    let instructions = &program.instructions;
+    for &row in program.entry_computation().map_or(&[][..], |entry| &entry.schedule[..]) {
+        if instructions.opcode[row as usize] == Opcode::PARAMETER {
+            rows.entry(instructions.argument[row as usize]).or_insert(row);
+        }
+    }
+    rows
 }
 
 /// The range of each value from its definition alone, as if it had no uses.
-fn define(context: &Context<'_>, ranges: &mut Ranges) {
+fn define(context: &Context<'_>, ranges: &mut Ranges) -> Result<(), Stopped> {
     for (time, &row) in context.flat.sequence.iter().enumerate() {
+        context.stop.check()?;
         let time = time as u32;
         let computation = context.flat.computation[time as usize];
         let span = context.flat.spans[computation.index()].unwrap_or((time, time));
@@ -91,15 +123,17 @@ fn define(context: &Context<'_>, ranges: &mut Ranges) {
             }
         }
     }
+    Ok(())
 }
 
 /// Values of an asynchronous computation are live until the async op is done; its result is live from the start.
-fn extend_by_async_callers(context: &Context<'_>, ranges: &mut Ranges) {
+fn extend_by_async_callers(context: &Context<'_>, ranges: &mut Ranges) -> Result<(), Stopped> {
     let program = context.program;
     // For each wrapped computation: (time of its start, latest time of a done).
     let mut limits: Vec<(u32, u32)> = vec![(NO_ROW, 0); program.computations.len()];
     let mut any = false;
     for (time, &row) in context.flat.sequence.iter().enumerate() {
+        context.stop.check()?;
         let time = time as u32;
         match context.opcode(row) {
             Opcode::ASYNC_START => {
@@ -122,12 +156,13 @@ fn extend_by_async_callers(context: &Context<'_>, ranges: &mut Ranges) {
         }
     }
     if !any {
-        return;
+        return Ok(());
     }
     for (i, computation) in program.computations.iter().enumerate() {
         let Some(wrapped) = context.flat.async_context[i] else { continue };
         let (started, done) = limits[wrapped.index()];
         for &row in &computation.schedule {
+            context.stop.check()?;
             let Some(time) = context.flat.time_of(row) else { continue };
             for position in context.values.positions_at(time) {
                 if context.values.value[position as usize] != position {
@@ -141,6 +176,7 @@ fn extend_by_async_callers(context: &Context<'_>, ranges: &mut Ranges) {
             }
         }
     }
+    Ok(())
 }
 
 /// The wrapped computation of the chain an `async-done` ends.
@@ -149,8 +185,9 @@ fn direct_chain(program: &Program, done: InstructionId) -> Option<usize> {
 }
 
 /// Extends values over every position at which they occur.
-fn extend_by_positions(context: &Context<'_>, ranges: &mut Ranges) {
+fn extend_by_positions(context: &Context<'_>, ranges: &mut Ranges) -> Result<(), Stopped> {
     for (time, &row) in context.flat.sequence.iter().enumerate() {
+        context.stop.check()?;
         let time = time as u32;
         let until = context.position_time(row, time);
         for position in context.values.positions_at(time) {
@@ -161,17 +198,18 @@ fn extend_by_positions(context: &Context<'_>, ranges: &mut Ranges) {
             }
         }
     }
+    Ok(())
 }
 
 /// Extends parameters that are never overwritten to the end of the program; returns these values.
-fn pin_arguments(context: &Context<'_>, ranges: &mut Ranges) -> Vec<bool> {
+fn pin_arguments(context: &Context<'_>, ranges: &mut Ranges) -> Result<Vec<bool>, Stopped> {
     let mut pinned = vec![false; context.values.value.len()];
     let program = context.program;
-    let Some(entry) = program.entry_computation() else { return pinned };
+    let Some(entry) = program.entry_computation() else { return Ok(pinned) };
     let mut donated: Vec<(u32, u32)> = Vec::new();
     for alias in &program.aliases {
         let Ok(parameter) = u32::try_from(alias.parameter) else { continue };
-        let row = entry.schedule.iter().copied().find(|&row| is_parameter(program, row, parameter));
+        let row = context.parameters.get(&parameter).copied();
         let node = row.and_then(|row| program.shape_of(InstructionId(row))?.find(&alias.parameter_index));
         if let (Some(row), Some(node)) = (row, node) {
             donated.push((row, node));
@@ -180,6 +218,7 @@ fn pin_arguments(context: &Context<'_>, ranges: &mut Ranges) -> Vec<bool> {
     donated.sort_unstable();
     let end = context.flat.sequence.len() as u32;
     for &row in &entry.schedule {
+        context.stop.check()?;
         if context.opcode(row) != Opcode::PARAMETER {
             continue;
         }
@@ -192,17 +231,13 @@ fn pin_arguments(context: &Context<'_>, ranges: &mut Ranges) -> Vec<bool> {
             }
         }
     }
-    pinned
-}
-
-fn is_parameter(program: &Program, row: u32, number: u32) -> bool {
-    program.instructions.opcode[row as usize] == Opcode::PARAMETER
-        && program.instructions.argument[row as usize] == number
+    Ok(pinned)
 }
 
 /// Extends values to their last use.
-fn extend_by_uses(context: &Context<'_>, pinned: &[bool], ranges: &mut Ranges) {
+fn extend_by_uses(context: &Context<'_>, pinned: &[bool], ranges: &mut Ranges) -> Result<(), Stopped> {
     for (time, &row) in context.flat.sequence.iter().enumerate() {
+        context.stop.check()?;
         let Some(at) = use_time(context, row, time as u32) else { continue };
         let whole = !matches!(context.opcode(row), Opcode::GET_TUPLE_ELEMENT | Opcode::COPY);
         for &operand in context.program.instructions.operands_of(InstructionId(row)) {
@@ -222,6 +257,7 @@ fn extend_by_uses(context: &Context<'_>, pinned: &[bool], ranges: &mut Ranges) {
             }
         }
     }
+    Ok(())
 }
 
 /// Time at which an instruction uses its operands; `None` if it only forwards them.
@@ -245,17 +281,12 @@ fn use_time(context: &Context<'_>, row: u32, time: u32) -> Option<u32> {
 }
 
 /// Trims values of one class so that each ends where the next begins; the last one extends to the end of the class.
-fn hand_over(context: &Context<'_>, ranges: &mut Ranges, buffer_order: &dyn Fn(u32) -> i64) {
-    let count = context.values.value.len() as u32;
-    let mut classes = Classes { parent: (0..count).collect() };
-    let mut joined: Vec<u32> = Vec::new();
-    join_classes(context, &mut |a, b| {
-        if a != b {
-            classes.join(a, b);
-            joined.push(a);
-            joined.push(b);
-        }
-    });
+fn hand_over(
+    context: &Context<'_>,
+    ranges: &mut Ranges,
+    (mut classes, mut joined): (Classes, Vec<u32>),
+    buffer_order: &dyn Fn(u32) -> i64,
+) -> Result<(), Stopped> {
     joined.sort_unstable();
     joined.dedup();
     let mut members: Vec<(u32, u32, u32, i64, u32)> = joined
@@ -266,6 +297,7 @@ fn hand_over(context: &Context<'_>, ranges: &mut Ranges, buffer_order: &dyn Fn(u
             (classes.find(value), ranges.start[at], ranges.end[at], buffer_order(value), value)
         })
         .collect();
+    context.stop.check()?;
     members.sort_unstable();
     for pair in 1..members.len() {
         let (class, _, _, _, x) = members[pair - 1];
@@ -277,16 +309,32 @@ fn hand_over(context: &Context<'_>, ranges: &mut Ranges, buffer_order: &dyn Fn(u
         ranges.end[y] = ranges.end[y].max(ranges.end[x]);
         ranges.end[x] = ranges.end[x].min(ranges.start[y]);
     }
+    Ok(())
+}
+
+/// The classes, and the values that are in one with others.
+fn join_classes(context: &Context<'_>) -> Result<(Classes, Vec<u32>), Stopped> {
+    let count = context.values.value.len() as u32;
+    let mut classes = Classes { parent: (0..count).collect() };
+    let mut joined: Vec<u32> = Vec::new();
+    join_values(context, &mut |a, b| {
+        if a != b {
+            classes.join(a, b);
+            joined.push(a);
+            joined.push(b);
+        }
+    })?;
+    Ok((classes, joined))
 }
 
 /// Calls `join` with every two values that must share memory.
-fn join_classes(context: &Context<'_>, join: &mut dyn FnMut(u32, u32)) {
+fn join_values(context: &Context<'_>, join: &mut dyn FnMut(u32, u32)) -> Result<(), Stopped> {
     let program = context.program;
     if let Some(entry) = program.entry_computation() {
         let root = InstructionId(entry.root);
         for alias in &program.aliases {
             let Ok(parameter) = u32::try_from(alias.parameter) else { continue };
-            let row = entry.schedule.iter().copied().find(|&row| is_parameter(program, row, parameter));
+            let row = context.parameters.get(&parameter).copied();
             let (Some(row), Some(result)) = (row, program.shape_of(root)) else { continue };
             let from = program.shape_of(InstructionId(row)).and_then(|shape| shape.find(&alias.parameter_index));
             let to = result.find(&alias.output_index);
@@ -299,6 +347,7 @@ fn join_classes(context: &Context<'_>, join: &mut dyn FnMut(u32, u32)) {
     }
     let mut pairs = Vec::new();
     for &row in &context.flat.sequence {
+        context.stop.check()?;
         let instruction = InstructionId(row);
         match context.opcode(row) {
             Opcode::WHILE => join_loop(context, instruction, join),
@@ -324,6 +373,7 @@ fn join_classes(context: &Context<'_>, join: &mut dyn FnMut(u32, u32)) {
             }
         }
     }
+    Ok(())
 }
 
 fn join_loop(context: &Context<'_>, instruction: InstructionId, join: &mut dyn FnMut(u32, u32)) {

@@ -60,16 +60,6 @@ impl LiveRanges {
     /// views read nothing.
     #[must_use]
     pub fn reads(&self, program: &Program) -> Vec<(u32, u32, u32)> {
-        let mut buffer_at = vec![NO_ROW; self.values.value.len()];
-        for (row, (&instruction, &node)) in program.buffers.instruction.iter().zip(&program.buffers.node).enumerate() {
-            if instruction != NO_ROW
-                && node != NO_ROW
-                && let Some(position) = self.values.position(&self.flat, instruction, node)
-                && let Some(slot) = buffer_at.get_mut(position as usize)
-            {
-                *slot = row as u32;
-            }
-        }
         let mut reads = Vec::new();
         for (time, &row) in self.flat.sequence.iter().enumerate() {
             let Some(&opcode) = program.instructions.opcode.get(row as usize) else { continue };
@@ -85,7 +75,7 @@ impl LiveRanges {
                 };
                 for position in self.values.positions_at(operand_time) {
                     let value = self.values.value.get(position as usize).copied().unwrap_or(NO_ROW);
-                    if let Some(&buffer) = buffer_at.get(value as usize).filter(|&&buffer| buffer != NO_ROW) {
+                    if let Some(&buffer) = self.buffer_at.get(value as usize).filter(|&&buffer| buffer != NO_ROW) {
                         reads.push((buffer, time as u32, row));
                     }
                 }

@@ -5,6 +5,7 @@
 
 use super::flatten::{AsyncChain, Flat};
 use super::merges::{self, MERGE};
+use crate::analysis::stop::{Stop, Stopped};
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, Shape};
 
 /// The value at every position. A value is identified by its defining position.
@@ -30,10 +31,14 @@ impl Values {
     }
 
     /// Resolves every position.
-    pub fn new(program: &Program, flat: &Flat) -> Self {
+    ///
+    /// # Errors
+    /// If it was stopped.
+    pub fn new(program: &Program, flat: &Flat, stop: Stop<'_>) -> Result<Self, Stopped> {
         let mut base = Vec::with_capacity(flat.sequence.len() + 1);
         let mut count = 0u32;
         for &row in &flat.sequence {
+            stop.check()?;
             base.push(count);
             let nodes = program.shape_of(InstructionId(row)).map_or(1, |shape| shape.nodes.len() as u32);
             count = count.saturating_add(nodes).min(MERGE - 1);
@@ -41,9 +46,9 @@ impl Values {
         base.push(count);
         let values = Self { base, value: Vec::new() };
         let mut builder = Builder { program, flat, values, forward: (0..count).collect(), merges: Vec::new() };
-        builder.build_callers();
-        builder.forward_all();
-        builder.finish()
+        builder.build_callers(stop)?;
+        builder.forward_all(stop)?;
+        builder.finish(stop)
     }
 }
 
@@ -117,7 +122,7 @@ impl Builder<'_> {
     }
 
     /// Forwards parameters of called computations to the operands of the caller.
-    fn build_callers(&mut self) {
+    fn build_callers(&mut self, stop: Stop<'_>) -> Result<(), Stopped> {
         let mut by_computation: Vec<Vec<InstructionId>> = vec![Vec::new(); self.program.computations.len()];
         for &(computation, caller) in &self.flat.callers {
             if let Some(callers) = by_computation.get_mut(computation.index())
@@ -133,11 +138,13 @@ impl Builder<'_> {
             }
             let rows = self.program.computations[i].schedule.clone();
             for row in rows {
+                stop.check()?;
                 if self.program.instructions.opcode[row as usize] == Opcode::PARAMETER {
                     self.parameter(row, computation, callers);
                 }
             }
         }
+        Ok(())
     }
 
     fn parameter(&mut self, row: u32, computation: ComputationId, callers: &[InstructionId]) {
@@ -180,14 +187,16 @@ impl Builder<'_> {
         }
     }
 
-    fn forward_all(&mut self) {
+    fn forward_all(&mut self, stop: Stop<'_>) -> Result<(), Stopped> {
         for time in 0..self.flat.sequence.len() {
+            stop.check()?;
             let row = self.flat.sequence[time];
             match self.program.instructions.opcode[row as usize] {
                 Opcode::PARAMETER | Opcode::FUSION | Opcode::CONSTANT | Opcode::CUSTOM_CALL => {}
                 opcode => self.forward_one(row, opcode),
             }
         }
+        Ok(())
     }
 
     fn forward_one(&mut self, row: u32, opcode: Opcode) {
@@ -341,10 +350,11 @@ impl Builder<'_> {
     }
 
     /// Follows every chain of forwards to its end.
-    fn finish(mut self) -> Values {
+    fn finish(mut self, stop: Stop<'_>) -> Result<Values, Stopped> {
         let count = self.forward.len();
         // A chain ends at a position that forwards to itself, or at a merge.
         for start in 0..count as u32 {
+            stop.check()?;
             let mut end = start;
             let mut steps = 0;
             loop {
@@ -370,18 +380,18 @@ impl Builder<'_> {
                 at = std::mem::replace(&mut self.forward[at as usize], end);
             }
         }
-        let merged = self.dissolve();
+        let merged = self.dissolve(stop)?;
         for end in &mut self.forward {
             if *end & MERGE != 0 {
                 *end = merged[(*end & !MERGE) as usize];
             }
         }
         self.values.value = self.forward;
-        self.values
+        Ok(self.values)
     }
 
     /// The value of each merge: its own position if several values reach it.
-    fn dissolve(&self) -> Vec<u32> {
+    fn dissolve(&self, stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
         // XLA creates the merges of a loop after those in its body.
         let mut order: Vec<u32> = (0..self.merges.len() as u32).collect();
         order.sort_by_key(|&row| self.merges[row as usize].created);
@@ -393,11 +403,11 @@ impl Builder<'_> {
             let inputs = &self.merges[*row as usize].inputs;
             inputs.iter().map(|&position| ranked(self.forward[position as usize])).collect()
         };
-        let ends = merges::optimized(order.iter().map(inputs).collect());
+        let ends = merges::optimized(order.iter().map(inputs).collect(), stop)?;
         let position = |end: u32| match end & MERGE {
             0 => end,
             _ => self.merges[order[(end & !MERGE) as usize] as usize].position,
         };
-        rank.iter().map(|&at| position(ends[at as usize])).collect()
+        Ok(rank.iter().map(|&at| position(ends[at as usize])).collect())
     }
 }

@@ -24,18 +24,10 @@ impl LiveRanges {
         if calls.is_empty() {
             return ends;
         }
-        let mut buffer_at: FastMap<u32, u32> = FastMap::default();
-        for (row, (&instruction, &node)) in program.buffers.instruction.iter().zip(&program.buffers.node).enumerate() {
-            if instruction != NO_ROW
-                && node != NO_ROW
-                && let Some(position) = self.values.position(&self.flat, instruction, node)
-            {
-                buffer_at.insert(position, row as u32);
-            }
-        }
         let buffer_of = |row: u32| {
             let position = self.values.position(&self.flat, row, 0)?;
-            buffer_at.get(&self.values.value[position as usize]).copied()
+            let buffer = self.buffer_at.get(self.values.value[position as usize] as usize).copied();
+            buffer.filter(|&buffer| buffer != NO_ROW)
         };
         // Backwards, so that views of views are processed before their operands.
         for &call in calls.iter().rev() {

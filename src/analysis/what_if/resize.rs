@@ -1,6 +1,7 @@
 //! Buffer sizes after a change of dimensions or element type, keeping the layout.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::model::{Bytes, ElementType, Program, ShapeNode};
 
@@ -21,12 +22,12 @@ pub fn set_dimension(node: &mut ShapeNode, dimension: usize, size: i64) {
     let Some(layout) = &mut node.layout else { return };
     // Rows packed together for types of less than 32 bits: `(2,1)` after the first tile.
     let least = layout.tiles.get(1).and_then(|tile| tile.first()).copied().unwrap_or(1).clamp(1, 8);
-    if let Some(tile) = layout.tiles.first_mut()
+    if let Some(tile) = layout.tiles.first()
         && let Some(at) = tile.len().checked_sub(2)
         && size > 0
         && size < tile[at]
     {
-        tile[at] = (size as u64).next_power_of_two().max(least as u64) as i64;
+        Arc::make_mut(layout).tiles[0][at] = (size as u64).next_power_of_two().max(least as u64) as i64;
     }
 }
 
@@ -39,7 +40,7 @@ pub fn with_other_lanes(node: &ShapeNode, dimension: usize) -> Option<ShapeNode>
         return None;
     }
     let mut other = node.clone();
-    let layout = other.layout.as_mut()?;
+    let layout = Arc::make_mut(other.layout.as_mut()?);
     (layout.minor_to_major.len() > 1).then(|| layout.minor_to_major.swap(0, 1))?;
     (other.padded_size()? < node.padded_size()?).then_some(other)
 }
@@ -47,7 +48,7 @@ pub fn with_other_lanes(node: &ShapeNode, dimension: usize) -> Option<ShapeNode>
 /// Sets the element type; the layout stays.
 pub fn set_type(node: &mut ShapeNode, ty: ElementType) {
     node.element_type = ty;
-    if let Some(layout) = &mut node.layout {
+    if let Some(layout) = node.layout.as_mut().map(Arc::make_mut) {
         layout.element_size_in_bits = 0;
     }
 }

@@ -51,7 +51,7 @@ impl Assignment {
         let mut unknown = 0;
         let second = tables.pass(message, progress, &mut |tables, reader, tag| match field(tag) {
             (assignment::BUFFER_ALLOCATIONS, LEN) => tables.allocation(reader.message()?, &index, &mut unknown),
-            (assignment::HEAP_SIMULATOR_TRACES, LEN) => tables.trace(reader, &index),
+            (assignment::HEAP_SIMULATOR_TRACES, LEN) => tables.trace(reader, &index, progress),
             (assignment::PEAK_BUFFERS, LEN) => tables.peak(reader.message()?, &index),
             _ => reader.skip(tag),
         });
@@ -74,6 +74,7 @@ impl Assignment {
         self.color.reserve(buffers);
         self.index_start.reserve(buffers);
         self.assigned.reserve(buffers);
+        self.allocations.reserve(buffers / 8);
     }
 
     /// Calls `each` with every field; returns the damage that ended the pass.
@@ -186,13 +187,13 @@ impl Assignment {
         Ok(())
     }
 
-    /// Reads a trace; a truncated one keeps the events before the cut.
-    fn trace(&mut self, reader: &mut Reader<'_>, index: &BufferIndex) -> Result<()> {
+    /// Reads a trace, not to its end once it was cancelled; a truncated one keeps the events before the cut.
+    fn trace(&mut self, reader: &mut Reader<'_>, index: &BufferIndex, progress: &Progress) -> Result<()> {
         let (bytes, whole) = reader.bytes_or_rest()?;
         let mut message = Reader::new(bytes, reader.offset() - bytes.len() as u64);
         let mut trace = HeapTrace::default();
         trace.events.reserve(bytes.len() / 48);
-        let result = read_trace(&mut message, &mut trace, index);
+        let result = read_trace(&mut message, &mut trace, index, progress);
         self.traces.push(trace);
         result?;
         if whole {
@@ -220,8 +221,11 @@ impl Assignment {
     }
 }
 
-fn read_trace(message: &mut Reader<'_>, trace: &mut HeapTrace, index: &BufferIndex) -> Result<()> {
+fn read_trace(message: &mut Reader<'_>, trace: &mut HeapTrace, index: &BufferIndex, progress: &Progress) -> Result<()> {
     while let Some(tag) = message.tag()? {
+        if progress.check().is_err() {
+            break;
+        }
         match field(tag) {
             (trace::EVENTS, LEN) => {
                 let (mut kind, mut buffer, mut canonical) = (0, 0, 0);

@@ -3,6 +3,10 @@
 use super::fields::{module, schedule, sequence, sequence_entry};
 use crate::decode::reporter::Reporter;
 use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
+use crate::source::Progress;
+
+/// Fields between two checks for cancellation.
+const CHECK_EVERY: usize = 4096;
 
 /// A module's table of contents. Offsets are those of the module's region.
 #[derive(Debug, Default)]
@@ -54,17 +58,21 @@ const SMALL_FIELDS: [u32; 7] = [
 ];
 
 impl Directory {
-    /// Walks a module. Damaged parts are reported and skipped.
-    pub fn read(module: Reader<'_>, reporter: &Reporter) -> Self {
+    /// Walks a module, not to its end once it was cancelled. Damaged parts are reported and skipped.
+    pub fn read(module: Reader<'_>, progress: &Progress, reporter: &Reporter) -> Self {
         let mut directory = Self::default();
-        if let Err(error) = directory.walk(module, reporter) {
+        if let Err(error) = directory.walk(module, progress, reporter) {
             reporter.damaged(format!("the HLO module stops here: {}", error.what), Some(error.offset));
         }
         directory
     }
 
-    fn walk(&mut self, mut module: Reader<'_>, reporter: &Reporter) -> Result<()> {
-        while let Some(tag) = module.tag()? {
+    fn walk(&mut self, mut module: Reader<'_>, progress: &Progress, reporter: &Reporter) -> Result<()> {
+        for count in 1_usize.. {
+            let Some(tag) = module.tag()? else { break };
+            if count % CHECK_EVERY == 0 && progress.check().is_err() {
+                break;
+            }
             match field(tag) {
                 (module::NAME, LEN) => self.name = text(module.bytes()?),
                 (module::ENTRY_COMPUTATION_NAME, LEN) => self.entry_name = text(module.bytes()?),
@@ -108,12 +116,15 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Reads one part of the schedule into the table.
+    /// Reads one part of the schedule into the table, not to its end once it was cancelled.
     ///
     /// # Errors
     /// If bytes are damaged; what came before is kept.
-    pub fn read(&mut self, mut schedule: Reader<'_>) -> Result<()> {
+    pub fn read(&mut self, mut schedule: Reader<'_>, progress: &Progress) -> Result<()> {
         while let Some(tag) = schedule.tag()? {
+            if progress.check().is_err() {
+                break;
+            }
             if field(tag) != (schedule::SEQUENCES, LEN) {
                 schedule.skip(tag)?;
                 continue;
@@ -168,7 +179,7 @@ mod tests {
         // {1: [5, 6]} as two entries for key 1, the second packed.
         let bytes = [0x0a, 6, 0x08, 1, 0x12, 2, 0x08, 9, 0x0a, 8, 0x08, 1, 0x12, 4, 0x0a, 2, 5, 6];
         let mut schedule = Schedule::default();
-        assert_eq!(schedule.read(Reader::new(&bytes, 0)), Ok(()));
+        assert_eq!(schedule.read(Reader::new(&bytes, 0), &Progress::default()), Ok(()));
         schedule.finish();
         assert_eq!(schedule.of(1), Some(&[5, 6][..]));
         assert_eq!(schedule.of(2), None);
@@ -180,7 +191,7 @@ mod tests {
         for (parts, expected) in [([&empty[..], &full], &[5, 6][..]), ([&full, &empty], &[])] {
             let mut schedule = Schedule::default();
             for part in parts {
-                assert_eq!(schedule.read(Reader::new(part, 0)), Ok(()));
+                assert_eq!(schedule.read(Reader::new(part, 0), &Progress::default()), Ok(()));
             }
             schedule.finish();
             assert_eq!(schedule.of(1), Some(expected));

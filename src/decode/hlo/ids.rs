@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use crate::model::NO_ROW;
+use crate::source::{Cancelled, Progress};
 
 /// A computation in the file.
 #[derive(Debug, Default, Clone)]
@@ -41,10 +42,18 @@ pub struct IdIndex {
 impl IdIndex {
     /// Builds the index. `odd_numbers` are the rows whose number does not run on, ascending by row; `i64::MIN` for
     /// one that could not be read.
-    pub fn new(computations: &[ComputationEntry], odd_numbers: &[(u32, i64)]) -> Self {
+    ///
+    /// # Errors
+    /// If it was cancelled.
+    pub fn new(
+        computations: &[ComputationEntry],
+        odd_numbers: &[(u32, i64)],
+        progress: &Progress,
+    ) -> Result<Self, Cancelled> {
         let mut index = Self { blocks: Vec::with_capacity(computations.len()), ..Self::default() };
         let mut odd = odd_numbers;
         for (i, entry) in computations.iter().enumerate() {
+            progress.check()?;
             let mine = odd.partition_point(|&(row, _)| row < entry.end);
             let (own, rest) = odd.split_at(mine);
             odd = rest;
@@ -56,7 +65,7 @@ impl IdIndex {
                 index.blocks.push((entry.first_number, entry.end - entry.start, entry.start));
                 index.regular[i] = Some(entry.first_number);
             } else {
-                index.add_irregular(i as u32, entry, own);
+                index.add_irregular(i as u32, entry, own, progress)?;
             }
         }
         if !index.blocks.is_sorted() {
@@ -71,16 +80,23 @@ impl IdIndex {
                 let (own, rest) = odd.split_at(odd.partition_point(|&(row, _)| row < entry.end));
                 odd = rest;
                 index.regular.push(None);
-                index.add_irregular(i as u32, entry, own);
+                index.add_irregular(i as u32, entry, own, progress)?;
             }
         }
-        index
+        Ok(index)
     }
 
-    fn add_irregular(&mut self, computation: u32, entry: &ComputationEntry, odd: &[(u32, i64)]) {
+    fn add_irregular(
+        &mut self,
+        computation: u32,
+        entry: &ComputationEntry,
+        odd: &[(u32, i64)],
+        progress: &Progress,
+    ) -> Result<(), Cancelled> {
         self.irregular.push(computation);
         let mut odd = odd.iter().peekable();
         for row in entry.start..entry.end {
+            progress.check()?;
             let number = match odd.next_if(|&&(odd_row, _)| odd_row == row) {
                 Some(&(_, number)) => number,
                 None => entry.first_number.wrapping_add(i64::from(row - entry.start)),
@@ -90,6 +106,7 @@ impl IdIndex {
                 self.local.insert((computation, number), row);
             }
         }
+        Ok(())
     }
 
     /// Computations whose ids are not consecutive.
@@ -173,11 +190,15 @@ mod tests {
         ComputationEntry { start, end, first_number, ..ComputationEntry::default() }
     }
 
+    fn index_of(computations: &[ComputationEntry], odd_numbers: &[(u32, i64)]) -> IdIndex {
+        IdIndex::new(computations, odd_numbers, &Progress::default()).expect("not cancelled")
+    }
+
     #[test]
     fn numbers_that_run_on_and_numbers_that_do_not() {
         let numbers = [1 << 32, (1 << 32) + 1, 7, 9, 8, 100, 101];
         let computations = [entry(0, 2, 1 << 32), entry(2, 5, 7), entry(5, 7, 100)];
-        let index = IdIndex::new(&computations, &[(3, 9), (4, 8)]);
+        let index = index_of(&computations, &[(3, 9), (4, 8)]);
         assert_eq!(index.irregular(), &[1]);
         let mut hint = 0;
         for (row, &number) in numbers.iter().enumerate() {
@@ -189,7 +210,7 @@ mod tests {
 
     #[test]
     fn numbers_far_apart_do_not_wrap_round() {
-        let index = IdIndex::new(&[entry(0, 1, -4777836433235033831)], &[]);
+        let index = index_of(&[entry(0, 1, -4777836433235033831)], &[]);
         assert_eq!(index.row(4445535603619741977, &mut 0), NO_ROW);
         assert_eq!(index.row(-4777836433235033831, &mut 0), 0);
     }
@@ -198,7 +219,7 @@ mod tests {
     fn a_number_used_twice_is_the_later_one() {
         // Numbers 5, 6 and 6, 7.
         let computations = [entry(0, 2, 5), entry(2, 4, 6)];
-        let index = IdIndex::new(&computations, &[]);
+        let index = index_of(&computations, &[]);
         let mut hint = 0;
         assert_eq!(index.row(6, &mut hint), 2);
         assert_eq!(index.in_computation(0, &computations[0], 6), 1);

@@ -1,21 +1,23 @@
 //! The second pass: the columns of the instructions, decoded in pieces by several threads.
 //!
 //! A piece is a run of small computations, or a part of a large one, of about a megabyte. Each piece fills columns of
-//! its own; joining them afterwards is a copy.
+//! its own, which are joined in the order of the file.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::directory::{ComputationLocation, Directory};
 use super::fields::{computation, instruction, output_alias};
 use super::ids::{ComputationEntry, IdIndex};
+use super::joining::Joining;
 use super::region::Region;
 use super::shapes::{Interner, LocalInterner};
 use crate::decode::reporter::Reporter;
 use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
-use crate::model::{Instructions, NO_ROW, Opcode, Operands, OutputOperandAlias, ShapeId, SparseLists};
+use crate::model::{Instructions, NO_ROW, Opcode, OutputOperandAlias, ShapeId, SparseLists};
 use crate::source::{Cancelled, Progress};
 
-/// Joining the pieces, and resolving references after it, each take about this part of the time of decoding them.
+/// Joining the pieces, and resolving references after that, each take about this part of the time of decoding them.
 pub const LATER: u64 = 8;
 /// Approximate bytes in one piece of work.
 const PIECE_BYTES: usize = 1 << 20;
@@ -41,31 +43,52 @@ pub struct Decoded {
 }
 
 /// A piece of work.
-enum Piece {
+pub enum Piece {
     /// Whole computations.
-    Whole { first: usize, count: usize },
-    /// A part of a large computation: its bytes up to `end`.
-    Part { computation: usize, start: u32, end: u32, first_number: i64 },
+    Whole {
+        /// The first of them.
+        first: usize,
+        /// How many.
+        count: usize,
+    },
+    /// A part of a large computation.
+    Part {
+        /// Which computation.
+        computation: usize,
+        /// Its first byte.
+        start: u32,
+        /// One past its last byte.
+        end: u32,
+        /// Number of the computation's first instruction.
+        first_number: i64,
+    },
 }
 
 /// Columns filled by one piece. Rows are relative to its first row.
 #[derive(Default)]
-struct Columns {
-    opcode: Vec<Opcode>,
-    shape: Vec<ShapeId>,
-    argument: Vec<u32>,
-    odd_numbers: Vec<(u32, i64)>,
-    records: Vec<u32>,
-    /// One past the last operand of each row.
-    operand_ends: Vec<u32>,
-    /// Operands: rows of the piece, or of the computation in a part of a large one.
-    operands: Vec<u32>,
-    called: SparseLists<i64>,
-    aliases: SparseLists<OutputOperandAlias>,
-    /// Computations in it; `end` counts rows of the piece.
-    computations: Vec<ComputationEntry>,
+pub struct Columns {
+    /// Opcodes.
+    pub opcode: Vec<Opcode>,
+    /// Shapes.
+    pub shape: Vec<ShapeId>,
+    /// Numbers of parameters and of elements of tuples.
+    pub argument: Vec<u32>,
     /// As in [`Decoded`].
-    out_of_order: bool,
+    pub odd_numbers: Vec<(u32, i64)>,
+    /// As in [`Decoded`].
+    pub records: Vec<u32>,
+    /// One past the last operand of each row.
+    pub operand_ends: Vec<u32>,
+    /// Operands: rows of the piece, or of the computation in a part of a large one.
+    pub operands: Vec<u32>,
+    /// As in [`Decoded`].
+    pub called: SparseLists<i64>,
+    /// Operands whose memory an instruction says that it reuses.
+    pub aliases: SparseLists<OutputOperandAlias>,
+    /// Computations in it; `end` counts rows of the piece.
+    pub computations: Vec<ComputationEntry>,
+    /// As in [`Decoded`].
+    pub out_of_order: bool,
 }
 
 impl Columns {
@@ -92,40 +115,39 @@ pub fn decode(
     progress: &Progress,
     reporter: &Reporter,
 ) -> std::result::Result<Decoded, Cancelled> {
-    let pieces = divide(module, directory);
-    let mut columns: Vec<Columns> = pieces.iter().map(|_| Columns::default()).collect();
-    {
-        let queue = Mutex::new(pieces.iter().zip(columns.iter_mut()));
-        let work = || -> std::result::Result<(), Cancelled> {
-            let mut decoder =
-                PieceDecoder { module, interner: LocalInterner::new(interner), reporter, ids: Vec::new() };
-            loop {
-                let next = queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
-                let Some((piece, out)) = next else { return Ok(()) };
-                let bytes = decoder.piece(directory, piece, out);
-                progress.advance(bytes as u64)?;
-            }
-        };
-        if threads > 1 && pieces.len() > 1 {
-            std::thread::scope(|scope| {
-                let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-                let mut result = work();
-                for other in others {
-                    result = result.and(other.join().unwrap_or(Ok(())));
-                }
-                result
-            })?;
-        } else {
-            work()?;
-        }
-    }
-    let decoded = join(directory, &pieces, columns, (progress, module.len() as u64 / LATER));
+    let pieces = divide(module, directory, progress);
     progress.check()?;
-    Ok(decoded)
+    let joining = Mutex::new(Joining::new(&pieces, directory.computations.len(), module.len() / BYTES_PER_ROW));
+    let next = AtomicUsize::new(0);
+    let work = || -> std::result::Result<(), Cancelled> {
+        let mut decoder = PieceDecoder { module, interner: LocalInterner::new(interner), reporter, ids: Vec::new() };
+        let joining = || joining.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = Columns::default();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(piece) = pieces.get(at) else { return Ok(()) };
+            let bytes = decoder.piece(directory, piece, &mut out) as u64;
+            progress.advance(bytes + bytes / LATER)?;
+            out = joining().put(at, out);
+        }
+    };
+    if threads > 1 && pieces.len() > 1 {
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut result = work();
+            for other in others {
+                result = result.and(other.join().unwrap_or(Ok(())));
+            }
+            result
+        })?;
+    } else {
+        work()?;
+    }
+    Ok(joining.into_inner().unwrap_or_else(PoisonError::into_inner).finish())
 }
 
-/// Cuts the module into pieces.
-fn divide(module: &Region, directory: &Directory) -> Vec<Piece> {
+/// Cuts the module into pieces; once it was cancelled, not to its end.
+fn divide(module: &Region, directory: &Directory, progress: &Progress) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let (mut first, mut bytes) = (0, 0);
     for (i, place) in directory.computations.iter().enumerate() {
@@ -133,7 +155,7 @@ fn divide(module: &Region, directory: &Directory) -> Vec<Piece> {
             if i > first {
                 pieces.push(Piece::Whole { first, count: i - first });
             }
-            cut(module, i, *place, &mut pieces);
+            cut(module, i, *place, progress, &mut pieces);
             (first, bytes) = (i + 1, 0);
             continue;
         }
@@ -150,7 +172,7 @@ fn divide(module: &Region, directory: &Directory) -> Vec<Piece> {
 }
 
 /// Cuts a large computation at instruction boundaries.
-fn cut(module: &Region, computation: usize, place: ComputationLocation, pieces: &mut Vec<Piece>) {
+fn cut(module: &Region, computation: usize, place: ComputationLocation, progress: &Progress, pieces: &mut Vec<Piece>) {
     let Some(bytes) = module.get(place.start as usize..place.end as usize) else { return };
     let mut reader = Reader::new(bytes, 0);
     let mut start = place.start;
@@ -168,6 +190,9 @@ fn cut(module: &Region, computation: usize, place: ComputationLocation, pieces: 
             }
             let at = place.start + reader.position() as u32;
             if (at - start) as usize >= PIECE_BYTES {
+                if progress.check().is_err() {
+                    return;
+                }
                 let first_number = first_number.unwrap_or(i64::MIN);
                 pieces.push(Piece::Part { computation, start, end: at, first_number });
                 start = at;
@@ -386,126 +411,14 @@ fn output_alias(mut reader: Reader<'_>) -> Result<OutputOperandAlias> {
     Ok(alias)
 }
 
-/// Joins the columns of the pieces in so many steps of progress; once it was cancelled, not all of them.
-fn join(
-    directory: &Directory,
-    pieces: &[Piece],
-    mut columns: Vec<Columns>,
-    (progress, steps): (&Progress, u64),
-) -> Decoded {
-    let rows = columns.iter().map(|c| c.opcode.len()).sum();
-    let mut decoded = Decoded { computations: Vec::with_capacity(directory.computations.len()), ..Decoded::default() };
-    // First row of each piece, and what its operands count from.
-    let mut bases = Vec::with_capacity(pieces.len());
-    let mut first_row = 0;
-    let mut open_part = None;
-    // Either pass over the pieces counts for half of the steps.
-    let step = steps / 2 / (pieces.len() as u64).max(1);
-    for (piece, columns) in pieces.iter().zip(&mut columns) {
-        if progress.advance(step).is_err() {
-            return decoded;
-        }
-        let shift = |entry: &ComputationEntry| ComputationEntry {
-            start: entry.start + first_row,
-            end: entry.end + first_row,
-            ..entry.clone()
-        };
-        let mut operand_base = first_row;
-        match *piece {
-            Piece::Whole { .. } => decoded.computations.extend(columns.computations.iter().map(shift)),
-            Piece::Part { computation, .. } => {
-                let own = columns.computations.first().map(shift).unwrap_or_default();
-                match decoded.computations.last_mut().filter(|_| open_part == Some(computation)) {
-                    Some(entry) => {
-                        entry.end = own.end;
-                        entry.number = entry.number.max(own.number);
-                        entry.root = entry.root.max(own.root);
-                    }
-                    None => decoded.computations.push(own),
-                }
-                open_part = Some(computation);
-                let entry = decoded.computations.last().cloned().unwrap_or_default();
-                operand_base = entry.start;
-                columns.odd_numbers.retain(|&(row, number)| {
-                    let expected = entry.first_number.wrapping_add(i64::from(row + first_row - entry.start));
-                    number != expected || number == i64::MIN
-                });
-            }
-        }
-        decoded.out_of_order |= columns.out_of_order;
-        decoded.odd_numbers.extend(columns.odd_numbers.iter().map(|&(row, number)| (row + first_row, number)));
-        append(&mut decoded.called, std::mem::take(&mut columns.called), first_row);
-        append(&mut decoded.instructions.output_aliases, std::mem::take(&mut columns.aliases), first_row);
-        bases.push((first_row, operand_base));
-        first_row += columns.opcode.len() as u32;
-    }
-    zeros_left_out(&mut decoded.computations);
-    let (all, columns) = (&mut decoded.instructions, &columns);
-    // Most of the time goes into new memory: two threads share it.
-    let (records, ()) = rayon::join(
-        || {
-            let mut records = Vec::with_capacity(rows);
-            all.opcode.reserve_exact(rows);
-            all.shape.reserve_exact(rows);
-            all.argument.reserve_exact(rows);
-            for columns in columns {
-                if progress.check().is_err() {
-                    break;
-                }
-                all.opcode.extend_from_slice(&columns.opcode);
-                all.shape.extend_from_slice(&columns.shape);
-                all.argument.extend_from_slice(&columns.argument);
-                records.extend_from_slice(&columns.records);
-            }
-            records
-        },
-        || {
-            let count = columns.iter().map(|c| c.operands.len()).sum();
-            all.operands = Operands { ends: Vec::with_capacity(rows), items: Vec::with_capacity(count) };
-            for (columns, &(_, base)) in columns.iter().zip(&bases) {
-                if progress.advance(step).is_err() {
-                    return;
-                }
-                let first = all.operands.items.len() as u32;
-                all.operands.ends.extend(columns.operand_ends.iter().map(|end| end + first));
-                all.operands.items.extend(columns.operands.iter().map(|&row| row.checked_add(base).unwrap_or(NO_ROW)));
-            }
-            for entry in &decoded.computations {
-                // An operand outside its computation is ignored.
-                for row in all.operands.range_mut(entry.start as usize, entry.end as usize) {
-                    if !(entry.start..entry.end).contains(row) {
-                        *row = NO_ROW;
-                    }
-                }
-            }
-        },
-    );
-    decoded.records = records;
-    decoded
-}
-
-/// A computation without a number has number 0, which the format leaves out; one of a damaged file has none.
-fn zeros_left_out(computations: &mut [ComputationEntry]) {
-    let has_zero = computations.iter().any(|entry| entry.number == 0);
-    if let (false, Some(entry)) = (has_zero, computations.iter_mut().find(|entry| entry.number == i64::MIN)) {
-        entry.number = 0;
-    }
-    for entry in computations.iter_mut().filter(|entry| entry.root == i64::MIN) {
-        entry.root = 0;
-    }
-}
-
-fn append<T>(to: &mut SparseLists<T>, from: SparseLists<T>, first_row: u32) {
-    let shift = to.items.len() as u32;
-    to.rows.extend(from.rows.into_iter().map(|(row, start)| (row + first_row, start + shift)));
-    to.items.extend(from.items);
-}
-
-/// Re-reads the operands of computations whose instruction ids are not consecutive.
-pub fn mend_operands(module: &Region, decoded: &mut Decoded, ids: &IdIndex) {
+/// Re-reads the operands of computations whose instruction ids are not consecutive; once it was cancelled, not of all.
+pub fn mend_operands(module: &Region, decoded: &mut Decoded, ids: &IdIndex, progress: &Progress) {
     for &computation in ids.irregular() {
         let Some(entry) = decoded.computations.get(computation as usize).cloned() else { continue };
         for row in entry.start..entry.end {
+            if progress.check().is_err() {
+                return;
+            }
             let operands = decoded.instructions.operands.range_mut(row as usize, row as usize + 1);
             let mut at = 0;
             let Ok(mut record) = module.reader_at(decoded.records[row as usize] as usize).message() else { continue };

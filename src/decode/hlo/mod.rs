@@ -10,6 +10,7 @@ mod fields;
 mod glance;
 mod ids;
 mod instructions;
+mod joining;
 mod region;
 mod shapes;
 mod small;
@@ -31,7 +32,7 @@ use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::reporter::Reporter;
 use super::wire::{LEN, Reader, VARINT, WireError, field};
 use crate::model::{
-    Buffers, Computation, ComputationId, InstructionId, NO_ROW, Profile, Program, ProgramText as _, ProgramTextHandle,
+    Buffers, Computation, ComputationId, NO_ROW, Profile, Program, ProgramText as _, ProgramTextHandle, Shape, ShapeId,
     SparseLists, percent,
 };
 use crate::source::{Cancelled, Input, Progress, SharedBytes, Stage};
@@ -136,7 +137,7 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     };
     let interner = Interner::new(progress);
     let work = || -> Result<_, Cancelled> {
-        let directory = Directory::read(module.reader(), reporter);
+        let directory = Directory::read(module.reader(), progress, reporter);
         let bytes = module.len() as u64;
         progress.begin(Stage::Decoding, bytes + 2 * bytes / instructions::LATER);
         let decoded = instructions::decode(&module, &directory, &interner, threads, progress, reporter)?;
@@ -155,33 +156,44 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     progress.check()?;
     let (shapes, opcodes) = interner.finish();
 
-    let ids = IdIndex::new(&decoded.computations, &decoded.odd_numbers);
+    let (mut small, (ids, numbers)) = rayon::join(
+        || Small::read(&module, &directory, reporter),
+        || {
+            let ids = IdIndex::new(&decoded.computations, &decoded.odd_numbers, progress);
+            let entries = decoded.computations.iter().enumerate();
+            (ids, entries.map(|(i, entry)| (entry.number, i as u32)).collect::<ByNumber>())
+        },
+    );
+    let ids = ids?;
     if !ids.irregular().is_empty() {
-        instructions::mend_operands(&module, &mut decoded, &ids);
+        instructions::mend_operands(&module, &mut decoded, &ids, progress);
     }
-    let numbers: ByNumber =
-        decoded.computations.iter().enumerate().map(|(i, entry)| (entry.number, i as u32)).collect();
     let third = module.len() as u64 / instructions::LATER / 3;
     progress.advance(third)?;
     let mut instructions = decoded.instructions;
     let called = decoded.called;
-    let (computations, (mut small, buffers)) = rayon::join(
+    let of_instructions = &instructions.shape;
+    let ((called, computations), buffers) = rayon::join(
         || {
-            instructions.called = resolve_called(called, &numbers);
-            let schedule = read_schedule(&module, &directory, reporter);
-            if progress.advance(third).is_err() {
-                return Vec::new();
-            }
-            computations(&decoded.computations, &schedule, &ids)
+            let called = resolve_called(called, &numbers);
+            let schedule = read_schedule(&module, &directory, progress, reporter);
+            // Once it was cancelled, the next step ends it.
+            let _ = progress.advance(third);
+            (called, computations(&decoded.computations, &schedule, &ids, progress))
         },
-        || (Small::read(&module, &directory, reporter), find_instructions(&assignment, &ids)),
+        || {
+            let rows = find_instructions(&assignment, &ids, progress)?;
+            buffers(&assignment, rows, (of_instructions, &shapes), (progress, reporter))
+        },
     );
+    let (computations, buffers) = (computations?, buffers?);
+    instructions.called = called;
     progress.advance(third)?;
     let entry = directory
         .entry
         .and_then(|number| numbers.get(&number).copied())
         .map(ComputationId)
-        .or_else(|| entry_by_name(&module, &directory));
+        .or_else(|| entry_by_name(&module, &directory, progress));
     let text = text::HloText {
         computations: directory.computations.iter().map(|entry| entry.offset).collect(),
         frames: small.take_frames(),
@@ -199,10 +211,14 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
         entry,
         text: ProgramTextHandle(Arc::new(text)),
         has_buffer_assignment,
+        buffers: Buffers { number: assignment.number, size: assignment.size, color: assignment.color, ..buffers },
+        allocations: assignment.allocations,
+        assigned: assignment.assigned,
+        traces: assignment.traces,
+        peak_buffers: assignment.peak_buffers,
         ..Program::default()
     };
     small.fill(&mut program);
-    attach(&mut program, assignment, buffers, reporter);
     Ok(program)
 }
 
@@ -249,11 +265,11 @@ fn roots(bytes: &SharedBytes, reporter: &Reporter) -> Result<(Region, Region, bo
 /// Computations by number.
 type ByNumber = HashMap<i64, u32, foldhash::fast::RandomState>;
 
-fn read_schedule(module: &Region, directory: &Directory, reporter: &Reporter) -> Schedule {
+fn read_schedule(module: &Region, directory: &Directory, progress: &Progress, reporter: &Reporter) -> Schedule {
     let mut schedule = Schedule::default();
     for &(start, end) in &directory.schedule {
         let bytes = module.get(start..end).unwrap_or(&[]);
-        if let Err(error) = schedule.read(Reader::new(bytes, module.reader_at(start).offset())) {
+        if let Err(error) = schedule.read(Reader::new(bytes, module.reader_at(start).offset()), progress) {
             reporter.damaged(format!("the schedule stops here: {}", error.what), Some(error.offset));
         }
     }
@@ -269,7 +285,7 @@ fn resolve_called(called: SparseLists<i64>, numbers: &ByNumber) -> SparseLists<C
 }
 
 /// Old modules give the entry computation by name only.
-fn entry_by_name(module: &Region, directory: &Directory) -> Option<ComputationId> {
+fn entry_by_name(module: &Region, directory: &Directory, progress: &Progress) -> Option<ComputationId> {
     let text = text::HloText {
         module: module.clone(),
         records: Vec::new(),
@@ -282,17 +298,24 @@ fn entry_by_name(module: &Region, directory: &Directory) -> Option<ComputationId
     }
     (0..directory.computations.len() as u32)
         .map(ComputationId)
+        .take_while(|_| progress.check().is_ok())
         .find(|&id| text.computation_name(id) == directory.entry_name)
 }
 
-fn computations(entries: &[ComputationEntry], schedule: &Schedule, ids: &IdIndex) -> Vec<Computation> {
+fn computations(
+    entries: &[ComputationEntry],
+    schedule: &Schedule,
+    ids: &IdIndex,
+    progress: &Progress,
+) -> Result<Vec<Computation>, Cancelled> {
     entries
         .iter()
         .enumerate()
         .map(|(i, entry)| {
+            progress.check()?;
             let row = |number: i64| ids.in_computation(i as u32, entry, number);
             let order = schedule.of(entry.number);
-            Computation {
+            Ok(Computation {
                 number: entry.number,
                 start: entry.start,
                 end: entry.end,
@@ -301,19 +324,30 @@ fn computations(entries: &[ComputationEntry], schedule: &Schedule, ids: &IdIndex
                 schedule: order
                     .map(|order| order.iter().map(|&number| row(number)).filter(|&row| row != NO_ROW).collect())
                     .unwrap_or_default(),
-            }
+            })
         })
         .collect()
 }
 
 /// Row of the defining instruction of each buffer.
-fn find_instructions(assignment: &Assignment, ids: &IdIndex) -> Vec<u32> {
+fn find_instructions(assignment: &Assignment, ids: &IdIndex, progress: &Progress) -> Result<Vec<u32>, Cancelled> {
     let mut hint = 0;
-    assignment.instruction.iter().map(|&number| ids.row(number, &mut hint)).collect()
+    let mut rows = Vec::with_capacity(assignment.instruction.len());
+    for &number in &assignment.instruction {
+        progress.check()?;
+        rows.push(ids.row(number, &mut hint));
+    }
+    Ok(rows)
 }
 
-/// Joins the buffer assignment to the instructions; `instruction` holds the defining row of each buffer.
-fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, reporter: &Reporter) {
+/// Joins the buffer assignment to the instructions, whose shapes are given: what of the buffers is not in the assignment
+/// itself. `instruction` holds the defining row of each.
+fn buffers(
+    assignment: &Assignment,
+    instruction: Vec<u32>,
+    (of_instructions, shapes): (&[ShapeId], &[Shape]),
+    (progress, reporter): (&Progress, &Reporter),
+) -> Result<Buffers, Cancelled> {
     let rows = assignment.number.len();
     let mut buffers = Buffers {
         node: Vec::with_capacity(rows),
@@ -323,6 +357,7 @@ fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, 
     };
     let mut unknown = 0usize;
     for (row, &instruction) in instruction.iter().enumerate() {
+        progress.check()?;
         let index = assignment.index_of(row);
         let node = if instruction == NO_ROW {
             unknown += 1;
@@ -330,7 +365,8 @@ fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, 
         } else if index.is_empty() {
             Some(0)
         } else {
-            program.shape_of(InstructionId(instruction)).and_then(|shape| shape.find(index))
+            let shape = of_instructions.get(instruction as usize).and_then(|id| shapes.get(id.index()));
+            shape.and_then(|shape| shape.find(index))
         };
         buffers.node.push(node.unwrap_or(NO_ROW));
         if node.is_none() {
@@ -345,20 +381,14 @@ fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, 
     }
     // A buffer listed in two allocations belongs to the last.
     for (i, allocation) in assignment.allocations.iter().enumerate() {
+        progress.check()?;
         for assigned in &assignment.assigned[allocation.assigned_start as usize..allocation.assigned_end as usize] {
             buffers.allocation[assigned.buffer.index()] = i as u32;
             buffers.offset[assigned.buffer.index()] = assigned.offset;
         }
     }
     buffers.instruction = instruction;
-    buffers.number = assignment.number;
-    buffers.size = assignment.size;
-    buffers.color = assignment.color;
-    program.buffers = buffers;
-    program.allocations = assignment.allocations;
-    program.assigned = assignment.assigned;
-    program.traces = assignment.traces;
-    program.peak_buffers = assignment.peak_buffers;
+    Ok(buffers)
 }
 
 /// XLA's HLO protos.

@@ -1,7 +1,7 @@
 //! Decodes `ShapeProto` to [`Shape`], and interns shapes and opcodes.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 
@@ -16,6 +16,9 @@ const MAX_DEPTH: u32 = 48;
 /// Size of each thread's opcode cache.
 const OPCODE_SLOTS: usize = 64;
 
+/// Base-2 logarithm of the size of each thread's shape cache: programs have some hundred shapes.
+const SHAPE_BITS: u32 = 9;
+
 /// Nodes of a shape after each of which cancellation is looked for: a program may return a million arrays.
 const CHECK_EVERY: usize = 4096;
 
@@ -23,16 +26,20 @@ const CHECK_EVERY: usize = 4096;
 ///
 /// # Errors
 /// If bytes are damaged, tuples nested too deeply, or it was cancelled.
-fn decode_shape(reader: Reader<'_>, progress: &Progress) -> Result<Shape> {
+fn decode_shape(reader: Reader<'_>, layouts: &mut Layouts, progress: &Progress) -> Result<Shape> {
     let mut nodes = Vec::with_capacity(1);
-    decode_node(reader, &mut nodes, (0, 0), progress)?;
+    decode_node(reader, &mut nodes, (0, 0), layouts, progress)?;
     Ok(Shape { nodes })
 }
+
+/// Layouts by their bytes: the arrays of a program share a few.
+type Layouts = HashMap<Box<[u8]>, Arc<Layout>, RandomState>;
 
 fn decode_node(
     mut reader: Reader<'_>,
     nodes: &mut Vec<ShapeNode>,
     (parent, depth): (u32, u32),
+    layouts: &mut Layouts,
     progress: &Progress,
 ) -> Result<()> {
     if nodes.len() % CHECK_EVERY == CHECK_EVERY - 1 && progress.check().is_err() {
@@ -61,12 +68,23 @@ fn decode_node(
                 }
                 let child = nodes.len() as u32;
                 nodes[here].children.push(child);
-                decode_node(element, nodes, (here as u32, depth + 1), progress)?;
+                decode_node(element, nodes, (here as u32, depth + 1), layouts, progress)?;
             }
             (shape::LAYOUT, LEN) => {
-                let message = reader.message()?;
-                let layout = nodes[here].layout.get_or_insert_default();
-                decode_layout(message, layout)?;
+                let mut again = reader;
+                let bytes = reader.bytes()?;
+                // A message that is given twice is merged.
+                if let Some(layout) = &mut nodes[here].layout {
+                    decode_layout(again.message()?, Arc::make_mut(layout))?;
+                } else if let Some(layout) = layouts.get(bytes) {
+                    nodes[here].layout = Some(Arc::clone(layout));
+                } else {
+                    let mut layout = Layout::default();
+                    decode_layout(again.message()?, &mut layout)?;
+                    let layout = Arc::new(layout);
+                    layouts.insert(bytes.into(), Arc::clone(&layout));
+                    nodes[here].layout = Some(layout);
+                }
             }
             _ => reader.skip(tag)?,
         }
@@ -129,6 +147,7 @@ fn decode_layout(mut reader: Reader<'_>, layout: &mut Layout) -> Result<()> {
 struct Tables {
     shape_ids: HashMap<Box<[u8]>, ShapeId, RandomState>,
     shapes: Vec<Shape>,
+    layouts: Layouts,
     opcodes: OpcodeTable,
 }
 
@@ -151,7 +170,7 @@ impl<'p> Interner<'p> {
         if let Some(&id) = tables.shape_ids.get(bytes) {
             return Ok(id);
         }
-        let shape = decode_shape(reader, self.progress)?;
+        let shape = decode_shape(reader, &mut tables.layouts, self.progress)?;
         let id = ShapeId::from_index(tables.shapes.len());
         tables.shapes.push(shape);
         tables.shape_ids.insert(bytes.into(), id);
@@ -170,13 +189,12 @@ impl<'p> Interner<'p> {
     }
 }
 
-/// One thread's view of an [`Interner`]: entries seen before need no lock, and the common case of equal neighbours no
-/// hashing either.
+/// One thread's view of an [`Interner`]: entries seen before need no lock, and those seen lately no look into a map.
 pub struct LocalInterner<'a> {
     shared: &'a Interner<'a>,
     shapes: HashMap<&'a [u8], ShapeId, RandomState>,
     opcodes: HashMap<&'a [u8], Opcode, RandomState>,
-    last_shape: (&'a [u8], ShapeId),
+    recent_shapes: Vec<(&'a [u8], ShapeId)>,
     recent_opcodes: [(&'a [u8], Opcode); OPCODE_SLOTS],
 }
 
@@ -187,7 +205,7 @@ impl<'a> LocalInterner<'a> {
             shared,
             shapes: HashMap::default(),
             opcodes: HashMap::default(),
-            last_shape: (&[], ShapeId(0)),
+            recent_shapes: vec![(&[], ShapeId(0)); 1 << SHAPE_BITS],
             recent_opcodes: [(&[], Opcode::UNKNOWN); OPCODE_SLOTS],
         }
     }
@@ -197,8 +215,10 @@ impl<'a> LocalInterner<'a> {
     /// # Errors
     /// Damaged bytes.
     pub fn shape(&mut self, bytes: &'a [u8], base: u64) -> Result<ShapeId> {
-        if bytes == self.last_shape.0 && !bytes.is_empty() {
-            return Ok(self.last_shape.1);
+        let slot = shape_slot(bytes);
+        let (known, id) = self.recent_shapes[slot];
+        if bytes == known && !bytes.is_empty() {
+            return Ok(id);
         }
         let id = match self.shapes.get(bytes) {
             Some(&id) => id,
@@ -208,7 +228,7 @@ impl<'a> LocalInterner<'a> {
                 id
             }
         };
-        self.last_shape = (bytes, id);
+        self.recent_shapes[slot] = (bytes, id);
         Ok(id)
     }
 
@@ -242,4 +262,12 @@ impl<'a> LocalInterner<'a> {
         self.recent_opcodes[slot] = (name, opcode);
         opcode
     }
+}
+
+/// The place of a shape in a cache, from its first and last bytes: types and dimensions, and the layout.
+fn shape_slot(bytes: &[u8]) -> usize {
+    let word = |chunk: Option<&[u8; 8]>| chunk.map_or(0, |chunk| u64::from_le_bytes(*chunk));
+    let (first, last) = (word(bytes.first_chunk()), word(bytes.last_chunk()));
+    let mixed = (first ^ last.rotate_left(29) ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (u64::BITS - SHAPE_BITS)) as usize
 }

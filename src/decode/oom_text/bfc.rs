@@ -3,6 +3,7 @@
 use super::found::Found;
 use super::pattern::{bytes_of, patterns, size, size_value, text_value};
 use crate::model::{BfcBin, BfcChunk, Bytes, Failure, FailureKind, FailureValue, PrintedSize};
+use crate::source::Progress;
 
 patterns! {
     HEAD = r"Allocator(?: \(([^()\n]{1,100})\))? ran out of memory trying to allocate <H>(?: \(rounded to <N>(?: Bytes)?\))?";
@@ -30,8 +31,8 @@ const STAT_LINES: usize = 14;
 /// Chunks that are kept; a pool of more is described by its bins.
 const MAX_CHUNKS: usize = 2_000_000;
 
-/// The allocator's messages in a text, with everything up to its next message.
-pub fn find(text: &str, found: &mut Vec<Found>) {
+/// The allocator's messages in a text, with everything up to its next message; once it was cancelled, not with all of it.
+pub fn find(text: &str, progress: &Progress, found: &mut Vec<Found>) {
     let mut heads: Vec<Found> = HEAD
         .captures_iter(text)
         .map(|captures| {
@@ -57,7 +58,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
             let mut new = Found::new(FailureKind::BfcOom, &captures);
             new.end = new.start;
             let mut whole = new.failure;
-            details(&mut whole, &text[new.start..first]);
+            details(&mut whole, &text[new.start..first], progress);
             // `Stats:` is a word of many programs; only its numbers make it this one.
             if !whole.bins.is_empty() || !whole.chunks.is_empty() || whole.get("max_in_use").is_some() {
                 heads.insert(
@@ -79,7 +80,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
     }
     let starts: Vec<usize> = heads.iter().map(|head| head.start).chain([text.len()]).collect();
     for (head, window) in heads.iter_mut().zip(starts.windows(2)) {
-        details(&mut head.failure, &text[window[0]..window[1]]);
+        details(&mut head.failure, &text[window[0]..window[1]], progress);
         kind(&mut head.failure, &text[window[0]..window[1]]);
     }
     found.append(&mut heads);
@@ -110,7 +111,7 @@ fn captured(captures: &regex::Captures<'_>, group: usize) -> Option<u64> {
     captures.get(group).and_then(|m| m.as_str().parse().ok())
 }
 
-fn details(failure: &mut Failure, section: &str) {
+fn details(failure: &mut Failure, section: &str, progress: &Progress) {
     if let Some(captures) = DUMP.captures(section)
         && let Some(name) = captures.get(1)
     {
@@ -129,6 +130,9 @@ fn details(failure: &mut Failure, section: &str) {
     }
     let summary = SUMMARY.find(section).map(|m| m.start());
     for captures in CHUNK.captures_iter(&section[..summary.unwrap_or(section.len())]).take(MAX_CHUNKS) {
+        if progress.check().is_err() {
+            return;
+        }
         let address = captures.get(2).and_then(|m| u64::from_str_radix(m.as_str(), 16).ok());
         let (Some(address), Some(size)) = (address, captured(&captures, 3)) else { continue };
         let annotation = captures.get(4).and_then(|rest| ANNOTATION.captures(rest.as_str()));
@@ -260,7 +264,7 @@ mod tests {
     fn a_dump_is_read_without_its_first_line() {
         let text = "Bin (256): \tTotal Chunks: 2, Chunks in use: 1. 512B allocated\nInUse at 7f00 of size 256 next 1\nFree  at 8000 of size 512 next 2\nSummary of in-use Chunks by size:\n1 Chunks of size 256 totalling 256B\nSum Total of in-use chunks: 256B\n";
         let mut found = Vec::new();
-        find(text, &mut found);
+        find(text, &Progress::default(), &mut found);
         assert_eq!(found.len(), 1);
         let failure = &found[0].failure;
         assert_eq!(failure.kind, FailureKind::BfcDump);
@@ -268,7 +272,7 @@ mod tests {
         assert_eq!(failure.chunks.len(), 2);
         assert_eq!((failure.bytes("in_use"), failure.bytes("free")), (Some(Bytes(256)), Some(Bytes(512))));
         let mut none = Vec::new();
-        find("Stats: \nhits: 12\n", &mut none);
+        find("Stats: \nhits: 12\n", &Progress::default(), &mut none);
         assert!(none.is_empty());
     }
 }

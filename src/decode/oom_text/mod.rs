@@ -42,7 +42,7 @@ use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::model::{
     Capacity, Device, DeviceKind, Failure, FailureKind, MemorySpace, NoteCode, Profile, Speaker, counted,
 };
-use crate::source::{Input, Packing, Stage};
+use crate::source::{Input, Packing, Progress, Stage};
 
 /// More messages than this are counted, not kept.
 const MAX_FAILURES: usize = 500;
@@ -81,7 +81,7 @@ impl Decoder for OomTextDecoder {
     fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {
         // Packed, nobody knows how much there will be.
         context.progress.begin(Stage::Reading, if input.packing() == Packing::None { input.size() } else { 0 });
-        let mut reading = Reading::default();
+        let mut reading = Reading::new(context.progress);
         let reader = input.reader_to_cut()?;
         let scanned = match detect(input.head()) {
             Encoding::Bytes => scan(reader, context.progress, |excerpt| reading.take(excerpt)),
@@ -91,6 +91,7 @@ impl Decoder for OomTextDecoder {
             }
         };
         let (mut failures, dropped) = reading.finish();
+        context.progress.check()?;
         match scanned {
             Err(error) if error.is_cancelled() || failures.is_empty() => return Err(error),
             Err(error) => context.reporter.warn(format!("the text could not be read to its end: {error}"), None),
@@ -116,8 +117,8 @@ impl Decoder for OomTextDecoder {
 const BATCH: usize = 16 << 20;
 
 /// Excerpts that wait, and the failures of those before them.
-#[derive(Default)]
-struct Reading {
+struct Reading<'p> {
+    progress: &'p Progress,
     waiting: Vec<Excerpt>,
     bytes: usize,
     failures: Vec<Failure>,
@@ -125,7 +126,12 @@ struct Reading {
     dropped: usize,
 }
 
-impl Reading {
+impl<'p> Reading<'p> {
+    fn new(progress: &'p Progress) -> Self {
+        let (waiting, failures) = (Vec::new(), Vec::new());
+        Self { progress, waiting, bytes: 0, failures, sameness: Sameness::default(), dropped: 0 }
+    }
+
     fn take(&mut self, excerpt: Excerpt) {
         self.bytes += excerpt.bytes.len();
         self.waiting.push(excerpt);
@@ -135,10 +141,13 @@ impl Reading {
     }
 
     fn read(&mut self) {
-        let found: Vec<Vec<Failure>> = self.waiting.par_iter().map(read).collect();
+        let found: Vec<Vec<Failure>> = self.waiting.par_iter().map(|excerpt| read(excerpt, self.progress)).collect();
         self.waiting.clear();
         self.bytes = 0;
         for failure in found.into_iter().flatten() {
+            if self.progress.check().is_err() {
+                return;
+            }
             let before = self.failures.len();
             let is_new = self.sameness.add(&mut self.failures, failure, MAX_FAILURES);
             self.dropped += usize::from(is_new && self.failures.len() == before);
@@ -190,10 +199,13 @@ patterns! {
     SAVED = r"(?:Profile saved to|profile written to|Dumped (?:HLO|module)[^\n]{0,80}? to|dumped to|xla_dump_to[=:]|Writing (?:dump|report) to):?\s*['`]?([^\s'`,;]+)";
 }
 
-/// Every message of an excerpt.
-fn read(excerpt: &Excerpt) -> Vec<Failure> {
-    let texts = streams(excerpt, Joining::Lines);
-    let mut best = read_streams(&texts, Trust::All);
+/// Every message of an excerpt; once it was cancelled, not all of them.
+fn read(excerpt: &Excerpt, progress: &Progress) -> Vec<Failure> {
+    if progress.check().is_err() {
+        return Vec::new();
+    }
+    let texts = streams(excerpt, Joining::Lines, progress);
+    let mut best = read_streams(&texts, Trust::All, progress);
     if excerpt.bytes.len() > MAX_JOINED {
         return best;
     }
@@ -205,9 +217,10 @@ fn read(excerpt: &Excerpt) -> Vec<Failure> {
     }
     // Of a wrapped sentence the first line may be a message already, but it says less.
     for joining in [Joining::Words, Joining::Width] {
-        let texts = streams(excerpt, joining);
+        let texts = streams(excerpt, joining, progress);
         if texts.iter().any(|text| text.joined > 0) {
-            let found = read_streams(&texts, if joining == Joining::Words { Trust::All } else { Trust::Sizes });
+            let found =
+                read_streams(&texts, if joining == Joining::Words { Trust::All } else { Trust::Sizes }, progress);
             let is_better = best.is_empty() || found.len() <= best.len();
             // A word that was cut in two may have been read as another one: as much is said, in a longer sentence.
             let words = |failures: &[Failure]| failures.iter().map(|failure| failure.message.len()).sum::<usize>();
@@ -220,15 +233,15 @@ fn read(excerpt: &Excerpt) -> Vec<Failure> {
     // A wrapped sentence behind an unknown prefix, or wrapped within words, needs the lines put together otherwise.
     for joining in [Joining::SharedPrefix, Joining::Wrapped] {
         if best.is_empty() {
-            best = read_streams(&streams(excerpt, joining), Trust::Requests);
+            best = read_streams(&streams(excerpt, joining, progress), Trust::Requests, progress);
         }
     }
     best
 }
 
 /// Every message of streams, in the order of the text.
-fn read_streams(texts: &[Text], trust: Trust) -> Vec<Failure> {
-    let found = texts.iter().flat_map(|text| read_text(text, trust));
+fn read_streams(texts: &[Text], trust: Trust, progress: &Progress) -> Vec<Failure> {
+    let found = texts.iter().flat_map(|text| read_text(text, trust, progress));
     let mut failures: Vec<Failure> = found.map(|found| found.failure).collect();
     failures.sort_by_key(|failure| failure.offset);
     merge::across(failures)
@@ -246,21 +259,24 @@ fn told(failures: &[Failure]) -> usize {
 const MAX_JOINED: usize = 64 << 10;
 
 /// Every message of a stream; of one that was put together anyhow only those with numbers.
-fn read_text(text: &Text, trust: Trust) -> Vec<Found> {
+fn read_text(text: &Text, trust: Trust, progress: &Progress) -> Vec<Found> {
     let body = text.text.as_str();
     let mut found = Vec::new();
-    tpu_compile::find(body, &mut found);
-    tpu_runtime::find(body, &mut found);
-    xla_gpu::find(body, &mut found);
-    tensorflow::find(body, &mut found);
-    torch::find(body, &mut found);
-    ipu::find(body, &mut found);
-    bfc::find(body, &mut found);
+    for find in [tpu_compile::find, tpu_runtime::find, xla_gpu::find, tensorflow::find, torch::find, ipu::find] {
+        if progress.check().is_err() {
+            return Vec::new();
+        }
+        find(body, &mut found);
+    }
+    bfc::find(body, progress, &mut found);
     found.sort_by_key(|found| (found.start, found.end));
     let starts: Vec<usize> = found.iter().map(|found| found.start).chain([body.len()]).collect();
     for (i, one) in found.iter_mut().enumerate() {
         let end = starts.get(i + 1).copied().unwrap_or(body.len());
         let section = body.get(one.end..end.max(one.end)).unwrap_or("");
+        if progress.check().is_err() {
+            return Vec::new();
+        }
         let is_cut = text.is_cut && end == body.len();
         tpu_compile::details(one, section, is_cut);
         tpu_runtime::details(one, section, is_cut);
@@ -270,10 +286,16 @@ fn read_text(text: &Text, trust: Trust) -> Vec<Found> {
         ipu::details(one, section);
     }
     found.retain_mut(|one| guard::keep(body, one));
+    if progress.check().is_err() {
+        return Vec::new();
+    }
     forms::find(text, trust, &mut found);
     found.sort_by_key(|found| (found.start, found.end));
     let starts: Vec<usize> = found.iter().map(|found| found.start).chain([body.len()]).collect();
     for (i, one) in found.iter_mut().enumerate() {
+        if progress.check().is_err() {
+            return Vec::new();
+        }
         let end = starts.get(i + 1).copied().unwrap_or(body.len());
         place(one, text, body.get(one.end..end.max(one.end)).unwrap_or(""));
     }

@@ -1,6 +1,6 @@
 //! Patterns of messages, and the sizes in them.
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 
 use crate::model::{Bytes, FailureValue, PrintedSize};
 
@@ -11,14 +11,24 @@ const COMPLETE: &str = r"\d+";
 
 /// A pattern over the cleaned text. A space stands for any white space (a sentence may be wrapped), an optional one for
 /// none as well; `<S>`, `<H>` and `<T>` for a size, `<N>` for a number.
-#[expect(clippy::expect_used, reason = "patterns are constants; a test compiles each")]
 pub fn pattern(text: &str) -> Regex {
+    built(text, 2 << 20)
+}
+
+/// As [`pattern`], for one of many alternatives that is tried on every line: with room for all of its states, without
+/// which most searches take another way, forty times as long.
+pub fn large_pattern(text: &str) -> Regex {
+    built(text, 16 << 20)
+}
+
+#[expect(clippy::expect_used, reason = "patterns are constants; a test compiles each")]
+fn built(text: &str, states: usize) -> Regex {
     let text = spaces(text)
         .replace("<S>", &format!("({SIZE})"))
         .replace("<H>", &format!("({SIZE})"))
         .replace("<T>", &format!("({SIZE})"))
         .replace("<N>", &format!("({COMPLETE})"));
-    Regex::new(&text).expect("a valid pattern")
+    RegexBuilder::new(&text).dfa_size_limit(states).build().expect("a valid pattern")
 }
 
 /// A pattern over the bytes of a text whose letters and digits are those of ASCII: smaller by far than one that knows

@@ -1,5 +1,7 @@
 //! Shapes as XLA prints them, read back: `bf16[12,60000,4096]{2,1,0:T(8,128)(2,1)S(1)}`, or a tuple of such.
 
+use std::sync::Arc;
+
 use crate::model::{COMBINE, ElementType, Layout, Shape, ShapeNode};
 
 /// Tuples inside tuples beyond this depth are not read.
@@ -62,7 +64,7 @@ fn parse_at<'a>(text: &'a str, depth: usize, nodes: &mut usize) -> Option<(Shape
     let (mut node, rest) = parse_array(text)?;
     let Some(body) = rest.strip_prefix('{') else { return Some((Shape::from_array(node), rest)) };
     let (layout, rest) = body.split_once('}')?;
-    node.layout = Some(Box::new(parse_layout(layout)?));
+    node.layout = Some(Arc::new(parse_layout(layout)?));
     Some((Shape::from_array(node), rest))
 }
 

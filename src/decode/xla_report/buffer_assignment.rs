@@ -175,7 +175,7 @@ mod tests {
         let a = allocation("1: size 8, page 0, parameter 3, shape |f32[2]| at ShapeIndex {1,0}, maybe-live-out:");
         let a = a.expect("a line");
         assert!(a.is_parameter && a.maybe_live_out);
-        assert_eq!((a.parameter_number, a.parameter_shape_index), (3, vec![1, 0]));
+        assert_eq!((a.parameter_number, &a.parameter_shape_index[..]), (3, &[1, 0][..]));
         assert!(allocation("x: size 3:").is_none());
     }
 

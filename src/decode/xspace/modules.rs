@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::fields::{metadata, metadata_entry};
 use super::plane::{Plane, Value, message_or_rest, stat_value};
@@ -19,10 +20,9 @@ struct Module {
 }
 
 impl ProgramSource for Module {
-    fn load(&self) -> std::result::Result<(Program, Vec<Note>), String> {
-        let reporter = Reporter::default();
-        let mut program =
-            hlo::decode(&self.bytes, &Progress::default(), &reporter).map_err(|error| error.to_string())?;
+    fn load(&self, cancelled: &Arc<AtomicBool>) -> std::result::Result<(Program, Vec<Note>), String> {
+        let (progress, reporter) = (Progress::cancelled_by(Arc::clone(cancelled)), Reporter::default());
+        let mut program = hlo::decode(&self.bytes, &progress, &reporter).map_err(|error| error.to_string())?;
         if self.id.is_some() {
             program.id.clone_from(&self.id);
         }

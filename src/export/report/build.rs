@@ -1,5 +1,7 @@
 //! Fills the report from the profiles and their analysis.
 
+use std::sync::Arc;
+
 use super::options::Options;
 use super::requested::Requested;
 use super::schema::{
@@ -55,7 +57,7 @@ impl<'a> Builder<'a> {
             if !is_wanted {
                 continue;
             }
-            match module.source.load() {
+            match module.source.load(&Arc::default()) {
                 Ok((program, notes)) => {
                     let analysis = ProgramAnalysis::new(&program, &profile.device);
                     let parts = ProgramParts::new(&analysis);

@@ -64,7 +64,7 @@ impl OpenedSession {
             }
             let archive = Archive::open(&input, ArchiveKind::Zip, &Progress::default())?;
             let Some(row) = archive.members.iter().position(|member| member.path == MEMBER) else { return Ok(None) };
-            read_short(&archive.member(row)?)?
+            read_short(&archive.member(row, &Progress::default())?)?
         } else {
             if !is_session(input.head()) {
                 return Ok(None);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::number;
-use crate::analysis::{ProfileAnalysis, ProgramAnalysis, Scene, SpaceAnalysis, Verdict};
+use crate::analysis::{ProfileAnalysis, ProgramAnalysis, Scene, SpaceAnalysis, Stop, Stopped, Verdict};
 use crate::model::{Bytes, MemorySpace, Profile, Program};
 
 /// A profile and its analysis.
@@ -73,6 +73,19 @@ impl Document {
     #[must_use]
     pub fn new(path: Option<PathBuf>, profile: Profile) -> Self {
         let analysis = ProfileAnalysis::new(&profile);
+        Self::of(path, profile, analysis)
+    }
+
+    /// As [`Self::new`], unless it is stopped.
+    ///
+    /// # Errors
+    /// If it was.
+    pub fn unless(path: Option<PathBuf>, profile: Profile, stop: Stop<'_>) -> Result<Self, Stopped> {
+        let analysis = ProfileAnalysis::unless(&profile, stop)?;
+        Ok(Self::of(path, profile, analysis))
+    }
+
+    fn of(path: Option<PathBuf>, profile: Profile, analysis: ProfileAnalysis) -> Self {
         Self { id: number::fresh(), path, profile: Arc::new(profile), analysis: Arc::new(analysis), before: None }
     }
 

@@ -5,6 +5,7 @@ mod aliases;
 mod vocabulary;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 pub use aliases::Aliases;
 pub use vocabulary::is_common;
@@ -241,8 +242,8 @@ struct HiddenSource {
 }
 
 impl ProgramSource for HiddenSource {
-    fn load(&self) -> Result<(Program, Vec<Note>), String> {
-        let (mut program, mut notes) = self.inner.load().map_err(|error| self.aliases.sentence(&error))?;
+    fn load(&self, cancelled: &Arc<AtomicBool>) -> Result<(Program, Vec<Note>), String> {
+        let (mut program, mut notes) = self.inner.load(cancelled).map_err(|error| self.aliases.sentence(&error))?;
         rename(&mut program, &self.aliases);
         for note in &mut notes {
             note.text = self.aliases.sentence(&note.text);

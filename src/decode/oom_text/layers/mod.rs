@@ -9,6 +9,7 @@ pub use encoding::{Encoding, Utf16Reader, detect, to_text};
 
 use super::pattern::patterns;
 use super::scan::Excerpt;
+use crate::source::Progress;
 
 /// How lines are put together again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,12 +110,15 @@ pub fn strip_colors(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// The streams of an excerpt.
-pub fn streams(excerpt: &Excerpt, joining: Joining) -> Vec<Text> {
+/// The streams of an excerpt; none once it was cancelled.
+pub fn streams(excerpt: &Excerpt, joining: Joining, progress: &Progress) -> Vec<Text> {
     let is_cut = excerpt.is_last && excerpt.bytes.last().is_some_and(|&b| b != b'\n');
     let mut lines = Vec::new();
     let mut offset = excerpt.offset;
     for (i, raw) in excerpt.bytes.split_inclusive(|&b| b == b'\n').enumerate() {
+        if progress.check().is_err() {
+            return Vec::new();
+        }
         let end = raw.len() - usize::from(raw.ends_with(b"\n"));
         let line = Line { text: to_text(&raw[..end]), offset, number: excerpt.line + i as u64, ..Line::default() };
         peel(line, joining, 0, &mut lines);
@@ -356,7 +360,7 @@ mod tests {
 
     fn texts(bytes: &str) -> Vec<String> {
         let excerpt = Excerpt { bytes: bytes.as_bytes().to_vec(), offset: 0, line: 1, is_last: true };
-        streams(&excerpt, Joining::Lines).into_iter().map(|text| text.text).collect()
+        streams(&excerpt, Joining::Lines, &Progress::default()).into_iter().map(|text| text.text).collect()
     }
 
     #[test]
@@ -381,7 +385,7 @@ mod tests {
             line: 1,
             is_last: true,
         };
-        let joined = |second: &str| streams(&excerpt(second), Joining::Width).remove(0).text;
+        let joined = |second: &str| streams(&excerpt(second), Joining::Width, &Progress::default()).remove(0).text;
         assert_eq!(joined("See there"), format!("{first}\nSee there\n"));
         assert_eq!(joined("5 GiB"), format!("{first}5 GiB\n"));
     }

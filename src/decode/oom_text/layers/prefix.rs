@@ -1,9 +1,14 @@
 //! What loggers and launchers put before a line, and which process it names.
 
-use super::super::pattern::patterns;
+use std::sync::LazyLock;
 
-patterns! {
-    PREFIX = concat!(
+use regex::Regex;
+
+use super::super::pattern::{large_pattern, patterns};
+
+/// What stands before a line, a piece at a time.
+static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
+    large_pattern(concat!(
         "^(?:",
         // Quoting, comments and boxes; never what tables and maps are made of.
         r"(?:>|[#│┃]\s)\s?",
@@ -47,7 +52,10 @@ patterns! {
         r"|[\w./-]{1,60}\s+\|\s",
         r"|\w[\w./-]*[-_/]\d+:\s|[a-z][a-z0-9.-]*\d:\s",
         ")"
-    );
+    ))
+});
+
+patterns! {
     BRACKET_OF_MESSAGE = r"^\[(?:shape|Op:|enforce|metal|METAL)";
     RANK = r"(?i)\brank[\s:=]?\s?(\d+)\b|\[default(\d+)\]|^\s*\[\d+,(?:mpirank:)?(\d+)[^\]\n]*\]<std";
     PROCESS = r"(?i)\(([^()]*\bpid=\d+[^()]*)\)|([a-z][\w./-]*)\s+\|\s|\s([\w.@/-]+\[\d+\]):\s|([\w.-]+:\d+):\d+\s\[\d+\]|(ForkPoolWorker-\d+)|\[((?:pod/|algo-)[^\]]+)\]";

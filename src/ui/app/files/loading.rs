@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
+use crate::analysis::Stop;
 use crate::decode::DecodeError;
 use crate::model::{Bytes, Profile, UnitSystem};
 use crate::open::{Collection, Opened, Target};
-use crate::source::{Progress, Spent, Stage};
+use crate::source::{Cancelled, Progress, Spent, Stage};
 use crate::ui::session::Document;
 use crate::ui::work::Work;
 
@@ -143,7 +144,8 @@ fn try_read(
             progress.begin(Stage::Analysing, 0);
             progress.check()?;
             let path = target.origin().map(Path::to_owned);
-            Ok(LoadResult::Read(Arc::new(Document::new(path, *profile))))
+            let document = Document::unless(path, *profile, Stop::once(progress.flag())).map_err(|_| Cancelled)?;
+            Ok(LoadResult::Read(Arc::new(document)))
         }
     }
 }
