@@ -45,6 +45,10 @@ const PAIRS: &[Pair] = &[
     pair("scores_over_v5e", "v5e", &["remat *"], Allowed::Share(0.2), false),
     // What the compiler computes again now, as it is short of memory, is kept where half the batch leaves room.
     pair("recomputed_mixer_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.01), true),
+    // A decoding step that hands all its state on: the batch is that of the caches.
+    pair("decode_caches_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.01), false),
+    // Rows of tokens sorted by the expert that each goes to, several for each token.
+    pair("experts_scan_v6e", "v6e", &["batch 0.5"], Allowed::Share(0.03), true),
 ];
 
 fn device(generation: &str) -> Device {

@@ -196,6 +196,7 @@ mod tests {
             ("state.cache['layer_0']['k']", Hint::Cache),
             ("sampling_state.cache['layer_0']['v']", Hint::Cache),
             ("kv_caches[3]", Hint::Cache),
+            ("params['layers']['kv']", Hint::Weight),
             ("variables['cache']['attn']['cached_key']", Hint::Cache),
             ("model.opt.tolerance", Hint::MaybeOptimizer),
             ("generator_opt[0].count", Hint::MaybeOptimizer),

@@ -505,6 +505,9 @@ mod tests {
             layers: FastSet::default(),
             batch: 4,
         };
+        let held = |dims: &[i64]| batch.held_in(&ShapeNode::array(ElementType::F32, dims.to_vec()));
+        assert_eq!(held(&[16, 512, 32016]), Some(0), "logits divided along the vocabulary follow the batch");
+        assert_eq!((held(&[4, 16, 512, 512]), held(&[16, 512])), (None, None));
         let dimension = |dims: &[i64]| batch.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
         assert_eq!(dimension(&[16, 512, 64]), Some(0));
         assert_eq!(dimension(&[16, 512, 32016]), None);
@@ -514,5 +517,9 @@ mod tests {
         assert_eq!(dimension(&[4, 16, 512, 512]), None);
         assert_eq!(dimension(&[16, 512]), None);
         assert_eq!(dimension(&[8192, 512]), None);
+        let looped = GlobalBatch { layers: FastSet::from_iter([16]), ..batch };
+        let dimension = |dims: &[i64]| looped.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
+        assert_eq!(dimension(&[16, 2, 512, 64]), None, "saved by a scan over as many layers");
+        assert_eq!(dimension(&[3, 16, 64]), Some(1));
     }
 }

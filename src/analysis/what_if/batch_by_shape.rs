@@ -153,6 +153,15 @@ mod tests {
     use crate::model::ElementType;
 
     #[test]
+    fn heads_may_be_folded_into_the_batch_of_scores() {
+        let are =
+            |dims: &[i64], batch: i64| are_folded_scores(&ShapeNode::array(ElementType::F32, dims.to_vec()), batch);
+        assert!(are(&[768, 577, 577], 64) && are(&[48, 2048, 2048], 4));
+        assert!(!are(&[768, 577, 64], 64) && !are(&[770, 577, 577], 64) && !are(&[64, 577, 577], 64));
+        assert!(!are(&[12, 577, 577], 1), "a bias by position has heads alone");
+    }
+
+    #[test]
     fn a_batch_is_a_dimension_or_a_factor_of_one() {
         let dimension = |dims: &[i64], batch: i64| {
             dimension_of(&ShapeNode::array(ElementType::F32, dims.to_vec()), batch, &FastSet::from_iter([1024, 768]))

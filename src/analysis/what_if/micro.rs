@@ -107,3 +107,16 @@ impl State<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ElementType;
+
+    #[test]
+    fn one_sample_shows_in_its_length() {
+        let one = |dims: &[i64]| holds_one(&ShapeNode::array(ElementType::BF16, dims.to_vec()), 8192);
+        assert!(one(&[1, 8192, 4096]) && one(&[12, 1, 8192, 14336]) && one(&[8192, 128_256]));
+        assert!(!one(&[2, 8192, 4096]) && !one(&[12, 2, 8192, 14336]) && !one(&[4096, 8192]));
+    }
+}
