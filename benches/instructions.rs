@@ -37,7 +37,7 @@ const FRAMES: usize = 20;
 const VIEWS: [&str; 4] = ["overview", "timeline", "buffers", "treemap"];
 
 /// Layers of the larger program: as many buffers as the program of a large model has.
-const LAYERS: usize = 240;
+const LAYERS: usize = 480;
 
 /// Stages, by the name of their function, in their order.
 const STAGES: [&str; 4] = ["stage_decode", "stage_analysis", "stage_advice", "stage_frames"];
@@ -113,7 +113,16 @@ fn run(stage: &str, path: &Path) {
 /// Instructions of one stage of a program, counted by callgrind; `None` if there is no valgrind.
 fn count(stage: &str, file: &Path) -> Option<u64> {
     let program = std::env::current_exe().expect("this program");
-    let output = Command::new("valgrind")
+    // On one processor a decoder starts no other thread, whose work would not be counted.
+    let mut command = match first_processor().filter(|_| stage != "stage_frames") {
+        Some(processor) => {
+            let mut command = Command::new("taskset");
+            command.args(["-c", &processor, "valgrind"]);
+            command
+        }
+        None => Command::new("valgrind"),
+    };
+    let output = command
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(format!("--toggle-collect=*{stage}*"))
         .arg(program)
@@ -125,6 +134,14 @@ fn count(stage: &str, file: &Path) -> Option<u64> {
     assert!(output.status.success(), "{stage} failed:\n{text}");
     let collected = text.lines().find_map(|line| line.split_once("Collected :"))?;
     collected.1.trim().parse().ok()
+}
+
+/// The first processor that this program may use, where there is a command to stay on it.
+fn first_processor() -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let first = allowed.trim().split(['-', ',']).next()?.to_owned();
+    Command::new("taskset").args(["-c", &first, "true"]).status().is_ok_and(|status| status.success()).then_some(first)
 }
 
 fn main() {
