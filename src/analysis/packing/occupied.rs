@@ -5,23 +5,21 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::ALIGNMENT;
-use super::times::{Ends, Times, for_each_between};
+use super::times::{Ends, GROUPS, Times, each, for_each_between};
 
 /// Ranges of addresses, sorted, disjoint and not touching; the ends are aligned.
 pub(super) type Ranges = SmallVec<[(u64, u64); 1]>;
 
-/// Address ranges occupied at each time, by groups of neighbouring times at which blocks begin: two blocks that are live at
-/// once are both live where the later one begins.
+/// Address ranges occupied at each time at which blocks begin: two blocks that are live at once are both live where the
+/// later one begins.
 ///
-/// What a block meets is live throughout the group in which it begins or throughout that in which it ends, or begins or
-/// ends in one of those two or between them. Ranges that lie side by side are merged: packed blocks leave few gaps, so
-/// there is little to look at however many blocks there are.
+/// What a block meets is live where it begins or where it ends, or begins or ends between. Ranges that lie side by side are
+/// merged: packed blocks leave few gaps, so there is little to look at however many blocks there are.
 #[derive(Debug)]
 pub struct Occupied<'a> {
-    groups: Vec<Group>,
-    /// Ranges of the blocks that live throughout [`SECTION`] groups.
-    sections: Vec<Known>,
-    /// Ranges of the blocks that begin or end in the groups below a node of their tree.
+    /// By level and group of times: ranges of the blocks that live throughout the group, but not throughout the one above.
+    levels: Vec<Vec<Known>>,
+    /// Ranges of the blocks that begin or end in the times below a node of their tree.
     between: Vec<Known>,
     times: &'a Times,
     /// Whether every block lives at least as long as those after it: where two meet, the first then covers an end of the
@@ -29,18 +27,6 @@ pub struct Occupied<'a> {
     is_longest_first: bool,
     /// Scratch space: the ranges met by a query.
     met: Ranges,
-}
-
-/// Groups of a section, as a power of two.
-const SECTION: u32 = 4;
-
-/// Some neighbouring times.
-#[derive(Debug)]
-struct Group {
-    /// The blocks that live throughout them, but not throughout their section.
-    throughout: Known,
-    /// The blocks that live at some of them only.
-    partly: Vec<Part>,
 }
 
 /// Ranges that are known as long as somebody is to come who looks at them.
@@ -73,25 +59,15 @@ impl Known {
     }
 }
 
-/// A block that begins or ends inside a group.
-#[derive(Debug)]
-struct Part {
-    ends: Ends,
-    range: (u64, u64),
-}
-
 impl<'a> Occupied<'a> {
     /// Nothing is occupied yet; `times` knows the live ranges of all blocks to come. If `is_longest_first`, these come one
     /// by one, and none lives longer than one before it.
     #[must_use]
     pub fn new(times: &'a Times, is_longest_first: bool) -> Self {
-        let group = |&to_come: &u32| Group { throughout: Known::new(to_come), partly: Vec::new() };
-        let section = |groups: &[u32]| Known::new(groups.iter().sum());
-        let between: &[u32] = if is_longest_first { &[] } else { &times.looked_at };
+        let known = |counts: &[u32]| counts.iter().map(|&to_come| Known::new(to_come)).collect();
         Self {
-            groups: times.ends_in.iter().map(group).collect(),
-            sections: times.ends_in.chunks(1 << SECTION).map(section).collect(),
-            between: between.iter().map(|&to_come| Known::new(to_come)).collect(),
+            levels: times.ends_in.iter().map(|level| known(level)).collect(),
+            between: if is_longest_first { Vec::new() } else { known(&times.looked_at) },
             times,
             is_longest_first,
             met: Ranges::new(),
@@ -115,44 +91,35 @@ impl<'a> Occupied<'a> {
     }
 
     /// Adds what is live at some time from one end to the other to what is met.
-    fn meet(&mut self, ends: Ends) {
-        let (first, last) = self.times.groups(ends);
-        for group in each(first, last) {
-            let (section, group) = (&mut self.sections[(group >> SECTION) as usize], &mut self.groups[group as usize]);
-            section.add_to(&mut self.met);
-            group.throughout.add_to(&mut self.met);
-            let is_met = |part: &&Part| part.ends.0 <= ends.1 && ends.0 <= part.ends.1;
-            group.partly.iter().filter(is_met).for_each(|part| merge(&mut self.met, part.range));
+    fn meet(&mut self, (first, last): Ends) {
+        // The longest-lived first, which are most.
+        for (level, groups) in self.levels.iter_mut().enumerate().rev() {
+            let shift = GROUPS * level as u32;
+            each(first >> shift, last >> shift).for_each(|group| groups[group as usize].add_to(&mut self.met));
         }
         if !self.is_longest_first {
-            for_each_between(self.times.leaves, first, last, |node| {
-                self.between[node as usize].add_to(&mut self.met);
-            });
+            for_each_between(self.times.leaves, first, last, |node| self.between[node as usize].add_to(&mut self.met));
         }
     }
 
     /// Occupies a range of addresses from one end to the other.
-    fn occupy(&mut self, ends: Ends, range: (u64, u64)) {
-        let (first, last) = self.times.groups(ends);
-        let (begin, end) = self.times.throughout(ends);
-        // Whole sections, and the groups before and after them.
-        let (from, to) = ((begin + (1 << SECTION) - 1) >> SECTION, end >> SECTION);
-        let (before, after) = if from < to {
-            self.sections[from as usize..to as usize].iter_mut().for_each(|section| section.enter(range));
-            (begin..from << SECTION, to << SECTION..end)
-        } else {
-            (begin..end, end..end)
-        };
-        for group in before.chain(after) {
-            self.groups[group as usize].throughout.enter(range);
-        }
-        for group in each(first, last) {
-            let is_whole = (begin..end).contains(&group);
-            if !is_whole {
-                self.groups[group as usize].partly.push(Part { ends, range });
+    fn occupy(&mut self, (first, last): Ends, range: (u64, u64)) {
+        let (mut begin, mut end) = (first, last + 1);
+        for groups in &mut self.levels {
+            // Larger groups take all but what is before and after them.
+            let (from, to) = ((begin + (1 << GROUPS) - 1) >> GROUPS, end >> GROUPS);
+            let is_last = from >= to || groups.len() == 1;
+            let (before, after) =
+                if is_last { (begin..end, end..end) } else { (begin..from << GROUPS, to << GROUPS..end) };
+            before.chain(after).for_each(|group| groups[group as usize].enter(range));
+            if is_last {
+                break;
             }
-            if !self.is_longest_first {
-                let mut node = self.times.leaves + group;
+            (begin, end) = (from, to);
+        }
+        if !self.is_longest_first {
+            for end in each(first, last) {
+                let mut node = self.times.leaves + end;
                 while node > 0 {
                     self.between[node as usize].enter(range);
                     node >>= 1;
@@ -160,11 +127,6 @@ impl<'a> Occupied<'a> {
             }
         }
     }
-}
-
-/// Both, or one if they are the same.
-fn each(first: u32, last: u32) -> impl Iterator<Item = u32> {
-    std::iter::once(first).chain((first != last).then_some(last))
 }
 
 /// Start of the smallest gap of at least `size` bytes between ranges, the lowest of equal ones, or else their end.
