@@ -466,15 +466,13 @@ impl GlobalBatch {
     /// Index of the dimension with the size of the global batch.
     fn dimension_of(&self, node: &ShapeNode) -> Option<usize> {
         let whole = self.batch.saturating_mul(self.parts);
-        let is_of_layers = |at: usize| at == 0 && node.dimensions.len() > 2 && self.layers.contains(&whole);
-        let mut places = node.dimensions.iter().enumerate();
-        let exact = places.find(|&(at, &d)| d == whole && !self.local.contains(&d) && !is_of_layers(at));
-        let exact = exact.map(|(at, _)| at);
-        exact.or_else(|| {
-            node.dimensions
-                .iter()
-                .position(|d| self.whole.contains(d) && !self.local.contains(d) && !self.weight_sizes.contains(d))
-        })
+        let is_of_layers = |at: usize, size: i64| at == 0 && node.dimensions.len() > 2 && self.layers.contains(&size);
+        let place = |accept: &dyn Fn(i64) -> bool| {
+            let mut places = node.dimensions.iter().enumerate();
+            let is_meant = |&(at, &d): &(usize, &i64)| !self.local.contains(&d) && !is_of_layers(at, d) && accept(d);
+            places.find(is_meant).map(|(at, _)| at)
+        };
+        place(&|d| d == whole).or_else(|| place(&|d| self.whole.contains(&d) && !self.weight_sizes.contains(&d)))
     }
 }
 
