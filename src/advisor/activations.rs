@@ -12,7 +12,7 @@ use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack};
-use crate::analysis::what_if::{Depth, Edit, SCAN};
+use crate::analysis::what_if::{Base, Depth, Edit, Role, SCAN};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -135,7 +135,14 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
     } else {
         "results stay the same where the loss is a mean over samples"
     };
-    let how = Library::of(case).micro_batches(None);
+    // State of `optax.MultiSteps`.
+    let accumulates = |base: &Base| matches!(&base.role, Role::Argument { path, .. } if path.contains("acc_grads"));
+    let how = if case.memory.base.iter().any(accumulates) {
+        "`jax.lax.scan` over the parts, or a smaller batch and more steps of the `optax.MultiSteps` that is there"
+            .to_owned()
+    } else {
+        Library::of(case).micro_batches(None)
+    };
     Some(format!("micro-batches: run the step on parts of the batch and sum the gradients ({how}); {results}"))
 }
 

@@ -10,7 +10,7 @@ use super::steps::{LoopSteps, Steps};
 use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
 use crate::analysis::names::{lookup, scope};
-use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
 /// Most instructions visited when tracing what a value was made from.
 const MOST_LOOKED_AT: usize = 96;
@@ -281,7 +281,10 @@ impl Labels {
         if !scopes.is_empty() {
             return Some(scopes);
         }
-        self.made_from(program, &value, known)
+        // What a gradient is made from are activations; the weight that it is of has its dimensions.
+        let of_weights =
+            (part.role == Role::Gradients).then(|| weights_like(program, node_at(program, part.at, &part.index)?));
+        of_weights.flatten().or_else(|| self.made_from(program, &value, known))
     }
 
     /// The operand bound to a fusion's parameter.
@@ -402,6 +405,33 @@ impl Labels {
 impl Label {
     fn plain(text: String) -> Self {
         Self { text, ..Self::default() }
+    }
+}
+
+/// The weights of an array's dimensions, in any order: one or two by name, more by their number; `None` if there are none.
+fn weights_like(program: &Program, node: &ShapeNode) -> Option<String> {
+    let outline = |dimensions: &[i64]| {
+        let mut large: Vec<i64> = dimensions.iter().copied().filter(|&d| d > 1).collect();
+        large.sort_unstable();
+        large
+    };
+    let own = outline(&node.dimensions);
+    let entry = program.entry_computation()?;
+    let parameters = (entry.start..entry.end).map(InstructionId).filter(|&at| opcode(program, at) == Opcode::PARAMETER);
+    let alike =
+        parameters.filter(|&at| program.shape_of(at).is_some_and(|shape| outline(&shape.root().dimensions) == own));
+    let mut names: Vec<String> = alike
+        .map(|at| program.text.op_name(at))
+        .filter(|path| matches!(Hint::of(path), Hint::Weight | Hint::Place))
+        .map(|path| short_path(&path))
+        .filter(|short| !short.is_empty())
+        .collect();
+    names.dedup();
+    match &names[..] {
+        [] => None,
+        [one] => Some(one.clone()),
+        [one, other] => Some(format!("{one} or {other}")),
+        more => Some(format!("one of {} weights", more.len())),
     }
 }
 

@@ -47,7 +47,7 @@ impl Softmax {
                 if (others > 0 || dimensions.len() > 2) && products.include(&dimensions) {
                     found.scores.insert(dimensions);
                 }
-            } else if let Some(&widest) = dimensions.last().filter(|_| dimensions.len() > 1) {
+            } else if let Some(&widest) = dimensions.last().filter(|&&widest| dimensions.len() > 1 && is_over(widest)) {
                 let is_new = |known: &[(i64, Vec<i64>)]| !known.iter().any(|known| known.1 == dimensions);
                 // With heads besides, fewer keys tell scores from classes; what comes first is the batch.
                 let is_first = node.dimensions.iter().find(|&&d| d > 1) == Some(&widest);
