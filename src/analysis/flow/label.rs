@@ -282,8 +282,8 @@ impl Labels {
             return Some(scopes);
         }
         // What a gradient is made from are activations; the weight that it is of has its dimensions.
-        let of_weights =
-            (part.role == Role::Gradients).then(|| weights_like(program, node_at(program, part.at, &part.index)?));
+        let of_weights = (part.role == Role::Gradients)
+            .then(|| weights_like(program, node_at(program, part.at, &part.index)?, part.layers));
         of_weights.flatten().or_else(|| self.made_from(program, &value, known))
     }
 
@@ -408,24 +408,24 @@ impl Label {
     }
 }
 
-/// The weights of an array's dimensions, in any order: one or two by name, more by their number; `None` if there are none.
-fn weights_like(program: &Program, node: &ShapeNode) -> Option<String> {
-    let outline = |dimensions: &[i64]| {
-        let mut large: Vec<i64> = dimensions.iter().copied().filter(|&d| d > 1).collect();
-        large.sort_unstable();
-        large
+/// The weights of which a step's slice of a stack may be the gradient: those with its dimensions and one for the layers,
+/// wherever that is. One or two by name, more by their number; `None` if there are none.
+fn weights_like(program: &Program, node: &ShapeNode, layers: i64) -> Option<String> {
+    let [steps, ref slice @ ..] = node.dimensions[..] else { return None };
+    let is_alike = |dimensions: &[i64]| {
+        let mut places = (0..dimensions.len()).filter(|&place| dimensions[place] == layers);
+        places.any(|place| dimensions[..place].iter().chain(&dimensions[place + 1..]).eq(slice))
     };
-    let own = outline(&node.dimensions);
-    let entry = program.entry_computation()?;
+    let entry = program.entry_computation().filter(|_| steps == layers)?;
     let parameters = (entry.start..entry.end).map(InstructionId).filter(|&at| opcode(program, at) == Opcode::PARAMETER);
-    let alike =
-        parameters.filter(|&at| program.shape_of(at).is_some_and(|shape| outline(&shape.root().dimensions) == own));
+    let alike = parameters.filter(|&at| program.shape_of(at).is_some_and(|shape| is_alike(&shape.root().dimensions)));
     let mut names: Vec<String> = alike
         .map(|at| program.text.op_name(at))
         .filter(|path| matches!(Hint::of(path), Hint::Weight | Hint::Place))
         .map(|path| short_path(&path))
         .filter(|short| !short.is_empty())
         .collect();
+    names.sort_unstable();
     names.dedup();
     match &names[..] {
         [] => None,
