@@ -91,19 +91,18 @@ impl Items {
     }
 
     fn begin_at(&self, point: u32) -> impl Iterator<Item = &Item> {
-        let mut row = self.first[point as usize];
-        std::iter::from_fn(move || {
-            let item = self.rows.get(row as usize)?;
-            row = self.next[row as usize].0;
-            Some(item)
-        })
+        self.linked(self.first[point as usize], |next| next.0)
     }
 
     fn end_at(&self, point: u32) -> impl Iterator<Item = &Item> {
-        let mut row = self.last[point as usize];
+        self.linked(self.last[point as usize], |next| next.1)
+    }
+
+    /// The items of a linked list from a row on.
+    fn linked(&self, mut row: u32, after: impl Fn((u32, u32)) -> u32) -> impl Iterator<Item = &Item> {
         std::iter::from_fn(move || {
             let item = self.rows.get(row as usize)?;
-            row = self.next[row as usize].1;
+            row = after(self.next[row as usize]);
             Some(item)
         })
     }
