@@ -81,7 +81,7 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
     // What a loop recomputes is that of one step.
     let is_in_loop = |t: &&AtPeak| {
         let made = case.program.buffers.instruction_of(t.buffer);
-        made.is_some_and(|made| case.program.computation_of(made) != case.program.entry)
+        made.is_some_and(|made| !case.program.is_in_entry(made))
     };
     let in_loops: u64 = held.iter().copied().filter(is_in_loop).map(|t| t.size).total();
     let is_at_once = bytes.saturating_mul(2) > in_all && in_loops.saturating_mul(2) < bytes;
@@ -368,15 +368,13 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     // Convolutions are no matrix products: the policy would keep none of them.
     let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
     // MaxText has policies of its own, of which `minimal` keeps just these products.
-    let is_checkpointed = case.memory.kept.passes.contains(&Pass::Recomputed);
-    if is_open && !is_of_convolutions && is_checkpointed && Library::of(case) != Library::MaxText {
-        finding.advice.push(
-            "there are checkpoints already: a policy that saves less, or `jax.checkpoint` without one, which saves the inputs alone".to_owned(),
-        );
-    } else if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText {
-        finding.advice.push(
-            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes everything but matrix products".to_owned(),
-        );
+    if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText {
+        let policy = if case.memory.kept.passes.contains(&Pass::Recomputed) {
+            "there are checkpoints already: a policy that saves less, or `jax.checkpoint` without one, which saves the inputs alone"
+        } else {
+            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes everything but matrix products"
+        };
+        finding.advice.push(policy.to_owned());
     }
     finding.advice.extend(micro(case));
     let over = case.memory.capacity.map_or(0, |capacity| case.allocated().saturating_sub(capacity));

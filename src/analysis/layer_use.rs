@@ -259,7 +259,7 @@ fn readers(program: &Program, sequence: &[u32]) -> Vec<Reader> {
     let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
     for &row in sequence {
         let at = InstructionId(row);
-        if program.computation_of(at) != program.entry {
+        if !program.is_in_entry(at) {
             continue;
         }
         let known = |from: InstructionId| origin.get(from.index()).copied().unwrap_or(NO_ROW);

@@ -441,6 +441,12 @@ impl Program {
         format!("{name}{{{}}}", index.join(","))
     }
 
+    /// Whether an instruction is in the entry computation, not in a loop or another that is called.
+    #[must_use]
+    pub fn is_in_entry(&self, instruction: InstructionId) -> bool {
+        self.computation_of(instruction) == self.entry
+    }
+
     /// The computation that runs first; `None` if the file does not name it.
     #[must_use]
     pub fn entry_computation(&self) -> Option<&Computation> {

@@ -86,8 +86,7 @@ fn held<'a>(program: &'a Program, allocation: &Allocation) -> Option<&'a ShapeNo
     let is_argument = |buffer: BufferId| {
         let at = program.buffers.instruction_of(buffer);
         at.is_some_and(|at| {
-            program.instructions.opcode.get(at.index()) == Some(&Opcode::PARAMETER)
-                && program.computation_of(at) == program.entry
+            program.instructions.opcode.get(at.index()) == Some(&Opcode::PARAMETER) && program.is_in_entry(at)
         })
     };
     let own = assigned.iter().find(|assigned| is_argument(assigned.buffer)).or_else(|| assigned.first())?;

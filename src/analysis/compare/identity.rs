@@ -151,7 +151,7 @@ fn identity(program: &Program, table: &BufferTable, (words, layouts): (&Words, &
     // Most buffers have no label but the name itself.
     let own_path = |name: &str| if name == table.op.at(row) { word(&words.path, &table.op) } else { path(name) };
     // The parameters of a loop's body count from 0, too.
-    let is_of_program = |id: &_| is_parameter && program.computation_of(*id) == program.entry;
+    let is_of_program = |id: &_| is_parameter && program.is_in_entry(*id);
     let parameter = instruction.filter(is_of_program).and_then(|id| program.instructions.argument.get(id.index()));
     let name = instruction.map(|id| program.text.op_name(id)).unwrap_or_default();
     Identity {

@@ -121,7 +121,7 @@ impl Labels {
     #[must_use]
     pub fn of_next(&self, program: &Program, buffer: BufferId, known: &mut Arguments) -> Option<Label> {
         let at = program.buffers.instruction_of(buffer)?;
-        if opcode(program, at) == Opcode::PARAMETER && is_of_entry(program, at) {
+        if opcode(program, at) == Opcode::PARAMETER && program.is_in_entry(at) {
             return None;
         }
         let value = Value { at, index: program.buffer_index(buffer) };
@@ -160,7 +160,7 @@ impl Labels {
     #[must_use]
     pub fn is_copy_of_argument(&self, program: &Program, buffer: BufferId) -> bool {
         let Some(at) = program.buffers.instruction_of(buffer) else { return false };
-        if opcode(program, at) == Opcode::PARAMETER && is_of_entry(program, at) {
+        if opcode(program, at) == Opcode::PARAMETER && program.is_in_entry(at) {
             return false;
         }
         let value = Value { at, index: program.buffer_index(buffer) };
@@ -520,9 +520,4 @@ fn is_exchange(program: &Program, at: InstructionId) -> bool {
         called.iter().filter_map(|&called| super::root(program, called)).any(is_all_to_all)
     };
     is_all_to_all(at) || (opcode(program, at) == Opcode::ASYNC_START && started())
-}
-
-/// Whether an instruction is in the entry computation.
-fn is_of_entry(program: &Program, at: InstructionId) -> bool {
-    program.computation_of(at) == program.entry
 }

@@ -16,12 +16,11 @@ impl Memory {
     /// Families that steps of loops recompute; ascending.
     fn recomputed_in_loops(&self, program: &Program) -> &Vec<u32> {
         once(&self.recomputed_in_loops, || {
-            let entry = program.entry;
             let is_meant = |family: usize| {
                 let is_recomputed = self.kept.passes.get(family) == Some(&Pass::Recomputed);
                 let root = self.families.list.get(family).map(|row| row.root);
                 let made = root.and_then(|root| program.buffers.instruction_of(root));
-                is_recomputed && made.is_some_and(|made| program.computation_of(made) != entry)
+                is_recomputed && made.is_some_and(|made| !program.is_in_entry(made))
             };
             (0..self.families.list.len()).filter(|&family| is_meant(family)).map(|family| family as u32).collect()
         })
