@@ -3,6 +3,7 @@
 mod buffer;
 mod caching;
 mod device;
+mod dimension_numbers;
 mod element_type;
 mod failure;
 mod fast;
@@ -29,6 +30,7 @@ pub use caching::{
     Frame, Segment, SizeClass, StackId, Stacks,
 };
 pub use device::{Capacity, Device, DeviceKind, MemorySpace, Topology};
+pub use dimension_numbers::{ConvolutionNumbers, DimensionNumbers, DotNumbers, GatherNumbers, ScatterNumbers};
 pub use element_type::ElementType;
 pub use failure::{
     BfcBin, BfcChunk, Failure, FailureKind, FailureValue, ListedAllocation, PeakBuffer, PrintedSize, RematWarning,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::buffer::{Allocation, Assigned, Buffers, HeapTrace};
 use super::device::MemorySpace;
+use super::dimension_numbers::DimensionNumbers;
 use super::ids::{BufferId, ComputationId, InstructionId, NO_ROW, ShapeId};
 use super::opcode::{Opcode, OpcodeTable};
 use super::reported::{ReportedRanges, ReportedSpace, ReportedUse};
@@ -353,6 +354,10 @@ pub trait ProgramText: Send + Sync + std::fmt::Debug {
     /// Scratch memory that an instruction reserves.
     fn scoped_memory(&self, _: InstructionId) -> Vec<ScopedMemory> {
         Vec::new()
+    }
+    /// Which dimensions of an instruction belong to which of its operands.
+    fn dimension_numbers(&self, _: InstructionId) -> DimensionNumbers {
+        DimensionNumbers::default()
     }
     /// Sharding attribute of an instruction; `None` if it has none.
     fn sharding(&self, _: InstructionId) -> Option<Sharding> {

@@ -2,6 +2,7 @@
 //! made from. Uses instructions only, never names.
 
 pub mod argument;
+pub mod dimensions;
 pub mod label;
 pub mod loops;
 pub mod results;

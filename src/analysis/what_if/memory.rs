@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
+use super::batch_followed::Follows;
 use super::edit::Arguments;
 use super::followers::{Followers, Temporaries};
 use super::postponed::Postponed;
@@ -39,7 +40,7 @@ pub struct Item {
 }
 
 /// What an [`Item`] belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
     /// Row of [`Memory::base`].
     Base(u32),
@@ -150,6 +151,8 @@ pub struct Memory {
     pub(super) folded: OnceLock<Option<i64>>,
     /// Part of the batch that the step runs on, once somebody asked.
     pub(super) part_of_batch: OnceLock<Option<i64>>,
+    /// Dimensions that follow the batch, by item, once somebody asked: see [`super::batch_followed`].
+    pub(super) followed: OnceLock<Vec<Follows>>,
     /// Lengths of sorted vectors with several rows for each token, once somebody asked.
     pub(super) sorted_rows: OnceLock<Vec<i64>>,
     /// What loops recompute in each step, once somebody asked: see [`super::in_loops`].
@@ -305,6 +308,7 @@ impl Memory {
             global_batch: OnceLock::new(),
             folded: OnceLock::new(),
             part_of_batch: OnceLock::new(),
+            followed: OnceLock::new(),
             sorted_rows: OnceLock::new(),
             recomputed_in_loops: OnceLock::new(),
             postponed: OnceLock::new(),

@@ -8,6 +8,7 @@ mod axis;
 mod base;
 pub mod batch;
 mod batch_by_shape;
+mod batch_followed;
 mod divide;
 mod edit;
 mod evicted;

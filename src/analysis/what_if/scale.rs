@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::batch;
 use super::batch_by_shape;
+use super::batch_followed::Follows;
 use super::memory::{Memory, Owner};
 use super::resize;
 use super::saved_for_backward::is_among;
@@ -185,7 +186,7 @@ impl State<'_> {
                 *size = *size / whole.max(1) * held;
             }
         }
-        let batch = held;
+        let (whole_batch, batch) = (whole, held);
         let weights = memory.weights(self.program);
         let sizes: FastSet<i64> = weights.iter().flatten().copied().collect();
         let whole = memory.global_batch(self.program);
@@ -220,22 +221,38 @@ impl State<'_> {
             i64::try_from(scaled).unwrap_or(i64::MAX).max(1)
         };
         let (is_cautious, mut may_stay) = (self.is_cautious, false);
-        for own_data in [true, false] {
-            let is_data = |owner| matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
-            let items = self.items_of(|owner| is_data(owner) == own_data && accept(owner));
-            self.change(items, |node| {
-                if !own_data && is_weight(node) {
-                    return false;
+        let followed = memory.followed(self.program);
+        // Parts of the batch are not told from the samples of a loop over them.
+        let is_in_parts = whole_batch != held;
+        let follows = |item: usize| match followed.get(item) {
+            Some(Follows::Nowhere) if is_in_parts => Follows::Unknown,
+            Some(&follows) => follows,
+            None => Follows::Unknown,
+        };
+        let is_data = |owner| matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
+        let mut items: Vec<(bool, Follows, usize)> =
+            self.items_of(accept).map(|item| (!is_data(memory.items[item].owner), follows(item), item)).collect();
+        items.sort_unstable();
+        for group in items.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let (is_other, follows) = (group[0].0, group[0].1);
+            self.change(group.iter().map(|row| row.2), |node| {
+                let by_shape = || dimension(node).or_else(|| folded(node));
+                let at: Vec<usize> = match follows {
+                    Follows::In(_) => follows.dimensions().filter(|&at| at < node.dimensions.len()).collect(),
+                    _ if is_other && is_weight(node) => Vec::new(),
+                    Follows::Nowhere if is_other && node.element_type.is_float() => Vec::new(),
+                    _ => by_shape().into_iter().collect(),
+                };
+                for &at in &at {
+                    let size = scale(node.dimensions[at]);
+                    resize::set_dimension(node, at, size);
+                    let other = resize::with_other_lanes(node, at);
+                    may_stay |= other.is_some();
+                    if let Some(other) = other.filter(|_| !is_cautious) {
+                        *node = other;
+                    }
                 }
-                let Some(at) = dimension(node).or_else(|| folded(node)) else { return false };
-                let size = scale(node.dimensions[at]);
-                resize::set_dimension(node, at, size);
-                let other = resize::with_other_lanes(node, at);
-                may_stay |= other.is_some();
-                if let Some(other) = other.filter(|_| !is_cautious) {
-                    *node = other;
-                }
-                true
+                !at.is_empty()
             });
         }
         self.may_stay |= may_stay;

@@ -57,13 +57,52 @@ pub mod instruction {
     pub const METADATA: u32 = 7;
     pub const PARAMETER_NUMBER: u32 = 9;
     pub const TUPLE_INDEX: u32 = 13;
+    pub const DIMENSIONS: u32 = 14;
+    pub const CONVOLUTION_DIMENSION_NUMBERS: u32 = 16;
     pub const CUSTOM_CALL_TARGET: u32 = 28;
+    pub const DOT_DIMENSION_NUMBERS: u32 = 30;
+    pub const GATHER_DIMENSION_NUMBERS: u32 = 33;
     pub const ID: u32 = 35;
     pub const OPERAND_IDS: u32 = 36;
     pub const CALLED_COMPUTATION_IDS: u32 = 38;
     pub const SHARDING: u32 = 40;
     pub const BACKEND_CONFIG: u32 = 43;
+    pub const SCATTER_DIMENSION_NUMBERS: u32 = 48;
     pub const OUTPUT_OPERAND_ALIASING: u32 = 74;
+}
+
+/// `DotDimensionNumbers`.
+pub mod dot {
+    pub const LHS_CONTRACTING: u32 = 1;
+    pub const RHS_CONTRACTING: u32 = 2;
+    pub const LHS_BATCH: u32 = 3;
+    pub const RHS_BATCH: u32 = 4;
+}
+
+/// `ConvolutionDimensionNumbers`.
+pub mod convolution {
+    pub const KERNEL_OUTPUT_FEATURE: u32 = 4;
+    pub const KERNEL_SPATIAL: u32 = 6;
+    pub const INPUT_BATCH: u32 = 7;
+    pub const OUTPUT_BATCH: u32 = 9;
+    pub const OUTPUT_FEATURE: u32 = 10;
+    pub const INPUT_SPATIAL: u32 = 11;
+    pub const OUTPUT_SPATIAL: u32 = 12;
+}
+
+/// `GatherDimensionNumbers`.
+pub mod gather {
+    pub const OFFSET: u32 = 1;
+    pub const COLLAPSED_SLICE: u32 = 2;
+    pub const INDEX_VECTOR: u32 = 4;
+    pub const OPERAND_BATCHING: u32 = 5;
+}
+
+/// `ScatterDimensionNumbers`.
+pub mod scatter {
+    pub const UPDATE_WINDOW: u32 = 1;
+    pub const INSERTED_WINDOW: u32 = 2;
+    pub const INPUT_BATCHING: u32 = 5;
 }
 
 /// `OutputOperandAliasing`.

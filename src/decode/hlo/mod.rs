@@ -5,6 +5,7 @@
 //! instructions into columns. Names and metadata are read from the file's bytes on demand.
 
 mod assignment;
+mod dimensions;
 mod directory;
 mod fields;
 mod glance;

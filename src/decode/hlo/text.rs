@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use prost::Message;
 
+use super::dimensions;
 use super::fields::{computation, instruction, metadata};
 use super::region::Region;
 use super::small::{StackFrames, proto, sharding};
 use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
 use crate::model::{
-    Bytes, ComputationId, InstructionId, MemorySpace, Metadata, ProgramText, ScopedMemory, Sharding, SourceLine,
+    Bytes, ComputationId, DimensionNumbers, InstructionId, MemorySpace, Metadata, ProgramText, ScopedMemory, Sharding,
+    SourceLine,
 };
 
 /// The module's bytes with the offsets of its records.
@@ -165,6 +167,12 @@ impl ProgramText for HloText {
             }
         }
         found
+    }
+
+    fn dimension_numbers(&self, instruction: InstructionId) -> DimensionNumbers {
+        let Some(&record) = self.records.get(instruction.index()) else { return DimensionNumbers::default() };
+        let record = self.module.reader_at(record as usize).message();
+        record.and_then(|record| dimensions::read(record, self.in_order)).unwrap_or_default()
     }
 
     fn sharding(&self, instruction: InstructionId) -> Option<Sharding> {

@@ -11,9 +11,9 @@ pub use aliases::Aliases;
 pub use vocabulary::is_common;
 
 use crate::model::{
-    CachingSnapshot, ComputationId, Failure, FailureValue, Glance, InstructionId, LazyProgram, ListedAllocation,
-    LiveSet, Metadata, Note, PeakBuffer, Profile, Program, ProgramSource, ProgramText, ProgramTextHandle, ScopedMemory,
-    Sharding, SourceInfo, SourceLine, Strings, TileMemory,
+    CachingSnapshot, ComputationId, DimensionNumbers, Failure, FailureValue, Glance, InstructionId, LazyProgram,
+    ListedAllocation, LiveSet, Metadata, Note, PeakBuffer, Profile, Program, ProgramSource, ProgramText,
+    ProgramTextHandle, ScopedMemory, Sharding, SourceInfo, SourceLine, Strings, TileMemory,
 };
 
 /// Number of instructions whose names get aliases up front, in program order; later ones get theirs when first shown.
@@ -219,6 +219,10 @@ impl ProgramText for HiddenText {
 
     fn op_name(&self, instruction: InstructionId) -> String {
         self.aliases.scope(&self.inner.op_name(instruction))
+    }
+
+    fn dimension_numbers(&self, instruction: InstructionId) -> DimensionNumbers {
+        self.inner.dimension_numbers(instruction)
     }
 
     fn custom_call_target(&self, instruction: InstructionId) -> String {

@@ -1,0 +1,336 @@
+//! Which dimensions of a program's values follow a dimension of its arguments, such as the batch: traced through every
+//! instruction by its dimension numbers, through loops and calls, never by the size of a dimension alone.
+
+mod mark;
+mod transfer;
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+pub use mark::Mark;
+use transfer::Kind;
+
+use super::{body, operand, root};
+use crate::model::{BufferId, ComputationId, FastMap, InstructionId, Opcode, Program, ShapeNode};
+
+/// Deepest nesting of loops and calls.
+const MAX_DEPTH: u32 = 12;
+
+/// Most passes over a loop's body: what a pass adds reaches the loop's state, and the body again.
+const MAX_PASSES: usize = 4;
+
+/// Most instructions looked at, for each that the program has: bodies of nested loops are looked at several times.
+const MOST_LOOKS: u64 = 16;
+
+/// The dimensions that follow.
+#[derive(Debug, Clone, Default)]
+pub struct Followed {
+    /// Row of `sets`, by instruction and node of its shape.
+    of: FastMap<(u32, u32), u32>,
+    sets: Vec<Vec<Mark>>,
+    /// Whether the program was looked at to its end.
+    pub is_whole: bool,
+}
+
+impl Followed {
+    /// The marks in what a buffer holds; empty where nothing follows.
+    #[must_use]
+    pub fn in_buffer(&self, program: &Program, buffer: BufferId) -> &[Mark] {
+        let at = program.buffers.instruction_of(buffer);
+        let node = program.buffers.node.get(buffer.index()).copied();
+        let row = at.zip(node).and_then(|(at, node)| self.of.get(&(at.0, node)));
+        row.and_then(|&row| self.sets.get(row as usize)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Traces dimensions of some buffers, such as arguments, through the program.
+#[must_use]
+pub fn follow(program: &Program, from: impl Iterator<Item = (BufferId, Mark)>) -> Followed {
+    let count = program.instructions.len();
+    let mut walk = Walk {
+        program,
+        kinds: transfer::kinds(&program.opcodes),
+        found: Followed::default(),
+        numbers: HashMap::default(),
+        is_marked: vec![false; count],
+        is_numbering: Vec::new(),
+        left: MOST_LOOKS.saturating_mul(count as u64),
+        is_whole: true,
+    };
+    for (buffer, mark) in from {
+        if let (Some(at), Some(&node)) =
+            (program.buffers.instruction_of(buffer), program.buffers.node.get(buffer.index()))
+        {
+            walk.put(at, node, vec![mark]);
+        }
+    }
+    walk.is_numbering = program
+        .computations
+        .iter()
+        .map(|computation| {
+            let opcodes = program.instructions.opcode.get(computation.start as usize..computation.end as usize);
+            opcodes.unwrap_or_default().iter().any(|&opcode| walk.kind(opcode) == Kind::Numbered)
+        })
+        .collect();
+    if let Some(entry) = program.entry {
+        walk.computation(entry, 0);
+    }
+    walk.found.is_whole = walk.is_whole;
+    walk.found
+}
+
+struct Walk<'a> {
+    program: &'a Program,
+    kinds: Vec<Kind>,
+    found: Followed,
+    /// Row of the set of marks.
+    numbers: HashMap<Vec<Mark>, u32, RandomState>,
+    /// Whether any array of an instruction's value has marks.
+    is_marked: Vec<bool>,
+    /// Whether a computation numbers elements or draws them at random, by computation.
+    is_numbering: Vec<bool>,
+    /// Instructions that may still be looked at.
+    left: u64,
+    /// Whether all were.
+    is_whole: bool,
+}
+
+impl Walk<'_> {
+    fn of(&self, at: InstructionId, node: u32) -> &[Mark] {
+        let row = if self.is_marked.get(at.index()) == Some(&true) { self.found.of.get(&(at.0, node)) } else { None };
+        row.and_then(|&row| self.found.sets.get(row as usize)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds marks to an array; returns whether it had not all of them.
+    fn put(&mut self, at: InstructionId, node: u32, marks: Vec<Mark>) -> bool {
+        if marks.is_empty() || at.index() >= self.is_marked.len() {
+            return false;
+        }
+        let known = self.of(at, node);
+        let mut all = known.to_vec();
+        for mark in marks {
+            mark::add(&mut all, mark);
+        }
+        if all == known {
+            return false;
+        }
+        let row = match self.numbers.get(&all) {
+            Some(&row) => row,
+            None => {
+                let row = self.found.sets.len() as u32;
+                self.numbers.insert(all.clone(), row);
+                self.found.sets.push(all);
+                row
+            }
+        };
+        self.found.of.insert((at.0, node), row);
+        self.is_marked[at.index()] = true;
+        true
+    }
+
+    fn node(&self, at: InstructionId, node: u32) -> Option<&ShapeNode> {
+        self.program.shape_of(at)?.nodes.get(node as usize)
+    }
+
+    /// Node of an element of a tuple.
+    fn child(&self, at: InstructionId, element: usize) -> Option<u32> {
+        self.program.shape_of(at)?.root().children.get(element).copied()
+    }
+
+    /// Hands a value, or an element of it, on as another, or an element of that; returns whether that is news there.
+    fn hand_on(&mut self, (from, node): (InstructionId, u32), (to, place): (InstructionId, u32)) -> bool {
+        if self.is_marked.get(from.index()) != Some(&true) {
+            return false;
+        }
+        let Some(count) = self.node(from, node).map(|node| node.subtree_len.max(1)) else { return false };
+        self.left = self.left.saturating_sub(u64::from(count / 16));
+        let mut is_new = false;
+        for step in 0..count {
+            let marks = self.of(from, node + step);
+            if marks.is_empty() {
+                continue;
+            }
+            let marks = marks.to_vec();
+            let alike = self.node(from, node + step).map(|node| node.dimensions.len())
+                == self.node(to, place + step).map(|node| node.dimensions.len());
+            if alike {
+                is_new |= self.put(to, place + step, marks);
+            }
+        }
+        is_new
+    }
+
+    /// The instructions of a computation, in their order, in which operands come first.
+    fn computation(&mut self, computation: ComputationId, depth: u32) {
+        let Some((start, end)) = self.program.computations.get(computation.index()).map(|c| (c.start, c.end)) else {
+            return;
+        };
+        for row in start..end {
+            let at = InstructionId(row);
+            if self.is_to_look_at(at) {
+                let Some(left) = self.left.checked_sub(1) else {
+                    self.is_whole = false;
+                    return;
+                };
+                self.left = left;
+                self.instruction(at, depth);
+            }
+        }
+    }
+
+    /// Whether an instruction has operands with marks, or makes some.
+    fn is_to_look_at(&self, at: InstructionId) -> bool {
+        let instructions = &self.program.instructions;
+        let is_marked = |&operand: &u32| self.is_marked.get(operand as usize) == Some(&true);
+        if instructions.operands_of(at).iter().any(is_marked) {
+            return true;
+        }
+        match self.opcode(at) {
+            Opcode::FUSION | Opcode::CALL | Opcode::WHILE => {
+                instructions.called_by(at).iter().any(|called| self.is_numbering.get(called.index()) == Some(&true))
+            }
+            opcode => self.kind(opcode) == Kind::Numbered,
+        }
+    }
+
+    fn kind(&self, opcode: Opcode) -> Kind {
+        self.kinds.get(usize::from(opcode.0)).copied().unwrap_or(Kind::Same)
+    }
+
+    /// Hands the operands of a call on to the parameters of what it calls, the first of which stands for operand `first`;
+    /// returns whether that is news there.
+    fn enter(&mut self, at: InstructionId, computation: ComputationId, first: usize) -> bool {
+        let Some(called) = self.program.computations.get(computation.index()) else { return false };
+        let mut is_new = false;
+        for row in called.start..called.end {
+            if self.program.instructions.opcode.get(row as usize) != Some(&Opcode::PARAMETER) {
+                continue;
+            }
+            let place = self.program.instructions.argument.get(row as usize).copied().unwrap_or(0) as usize;
+            if let Some(from) = operand(self.program, at, first + place) {
+                is_new |= self.hand_on((from, 0), (InstructionId(row), 0));
+            }
+        }
+        is_new
+    }
+
+    /// What comes from a computation that is called with the operands from the `first` on.
+    fn call(&mut self, at: InstructionId, computation: ComputationId, first: usize, depth: u32) {
+        if depth >= MAX_DEPTH {
+            self.is_whole = false;
+            return;
+        }
+        self.enter(at, computation, first);
+        self.computation(computation, depth + 1);
+        let is_async = matches!(self.opcode(at), Opcode::ASYNC_START | Opcode::ASYNC_UPDATE);
+        // What an asynchronous call returns comes after its operands.
+        let to = if is_async { self.child(at, 1) } else { Some(0) };
+        if let (Some(root), Some(to)) = (root(self.program, computation), to) {
+            self.hand_on((root, 0), (at, to));
+        }
+    }
+
+    fn opcode(&self, at: InstructionId) -> Opcode {
+        super::opcode(self.program, at)
+    }
+
+    fn loops(&mut self, at: InstructionId, depth: u32) {
+        let (Some(body), Some(state)) = (body(self.program, at), operand(self.program, at, 0)) else { return };
+        self.hand_on((state, 0), (at, 0));
+        let Some(root) = root(self.program, body) else { return };
+        if depth >= MAX_DEPTH {
+            self.is_whole = false;
+            return;
+        }
+        let mut is_new = self.enter(at, body, 0);
+        for _ in 0..MAX_PASSES {
+            if !is_new {
+                break;
+            }
+            self.computation(body, depth + 1);
+            self.hand_on((root, 0), (at, 0));
+            let parameter = self.program.computations.get(body.index()).and_then(|body| {
+                let opcodes = &self.program.instructions.opcode;
+                (body.start..body.end).find(|&row| opcodes.get(row as usize) == Some(&Opcode::PARAMETER))
+            });
+            is_new = parameter.is_some_and(|row| self.hand_on((root, 0), (InstructionId(row), 0)));
+        }
+    }
+
+    fn instruction(&mut self, at: InstructionId, depth: u32) {
+        let program = self.program;
+        let first = operand(program, at, 0);
+        match self.opcode(at) {
+            Opcode::PARAMETER | Opcode::CONSTANT => {}
+            Opcode::TUPLE => {
+                for place in 0..program.instructions.operands_of(at).len() {
+                    if let (Some(from), Some(to)) = (operand(program, at, place), self.child(at, place)) {
+                        self.hand_on((from, 0), (at, to));
+                    }
+                }
+            }
+            Opcode::GET_TUPLE_ELEMENT => {
+                let element = program.instructions.argument.get(at.index()).copied().unwrap_or(0) as usize;
+                if let Some(from) = first
+                    && let Some(node) = self.child(from, element)
+                {
+                    self.hand_on((from, node), (at, 0));
+                }
+            }
+            Opcode::FUSION | Opcode::CALL | Opcode::ASYNC_START => {
+                if let Some(&computation) = program.instructions.called_by(at).first() {
+                    self.call(at, computation, 0, depth);
+                }
+            }
+            Opcode::CONDITIONAL => {
+                for (branch, &computation) in program.instructions.called_by(at).iter().enumerate() {
+                    self.call(at, computation, branch + 1, depth);
+                }
+            }
+            Opcode::WHILE => self.loops(at, depth),
+            Opcode::OPTIMIZATION_BARRIER | Opcode::OPT_BARRIER | Opcode::DOMAIN => {
+                if let Some(from) = first {
+                    self.hand_on((from, 0), (at, 0));
+                }
+            }
+            // It may bring the operands of what was started.
+            Opcode::ASYNC_UPDATE => {
+                let Some(from) = first else { return };
+                self.hand_on((from, 0), (at, 0));
+                if program.instructions.operands_of(at).len() > 1
+                    && let Some(&computation) = program.instructions.called_by(from).first()
+                {
+                    self.call(at, computation, 1, depth);
+                }
+            }
+            _ => self.computed(at),
+        }
+    }
+
+    /// An instruction that computes arrays, or starts or ends their transfer.
+    fn computed(&mut self, at: InstructionId) {
+        let program = self.program;
+        let Some(shape) = program.shape_of(at) else { return };
+        let kind = self.kind(self.opcode(at));
+        // Operands that are tuples, such as what a transfer began, count as their arrays.
+        let mut operands = Vec::new();
+        for &row in program.instructions.operands_of(at) {
+            let at = InstructionId(row);
+            let nodes = program.shape_of(at).map_or(&[][..], |shape| shape.nodes.as_slice());
+            if nodes.len() <= 1 {
+                operands.push(nodes.first().map(|node| (node, self.of(at, 0))));
+            } else if self.is_marked.get(at.index()) == Some(&true) {
+                let arrays = nodes.iter().enumerate().filter(|(_, node)| !node.is_tuple());
+                operands.extend(arrays.map(|(place, node)| Some((node, self.of(at, place as u32)))));
+            }
+        }
+        let numbers = || program.text.dimension_numbers(at);
+        let arrays = shape.nodes.iter().enumerate().filter(|(_, node)| !node.is_tuple());
+        let found: Vec<(u32, Vec<Mark>)> =
+            arrays.map(|(place, node)| (place as u32, transfer::marks(kind, &numbers, &operands, node))).collect();
+        for (place, marks) in found {
+            self.put(at, place, marks);
+        }
+    }
+}
