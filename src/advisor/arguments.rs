@@ -6,7 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::program_context::{ProgramContext, Total, short_names};
 use super::replicated;
 use crate::analysis::class::Class;
-use crate::analysis::what_if::{Arguments, Depth, Edit};
+use crate::analysis::what_if::Depth;
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -76,7 +76,7 @@ fn divide(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) {
     let meant: Vec<&str> = case.arguments().filter(|a| !case.is_data(a.0)).map(|a| a.1).collect();
     let others: Vec<&str> = case.arguments().filter(|a| case.is_data(a.0)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
-    let edit = |parts: u32| vec![Edit::Shard(Arguments(names.clone()), parts)];
+    let edit = |parts: u32| replicated::edits(case, &names, parts);
     let devices = u64::from(case.program.devices());
     let whole = replicated::bytes(case);
     if whole.saturating_mul(2) > bytes {

@@ -29,7 +29,7 @@ fn in_units(case: &ProgramContext<'_>, size: i64) -> i64 {
 
 /// Whether a batch of another size is one whose memory cannot be told from that of the present one.
 fn is_beyond(case: &ProgramContext<'_>, now: i64, size: i64) -> bool {
-    case.memory.folded_below().is_some_and(|least| (size < least) != (now < least))
+    case.memory.folded_below(case.program).is_some_and(|least| (size < least) != (now < least))
 }
 
 /// Largest batch per device that may fit if the compiler recomputes all it can.
@@ -76,7 +76,7 @@ fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool)
             high = middle;
         }
     }
-    (!is_beyond(case, now, low) && (low == now || !is_beyond(case, now, high))).then_some(low)
+    (!is_beyond(case, now, low) && !is_beyond(case, now, high)).then_some(low)
 }
 
 /// Whether a smaller batch changes results: of training, but not where its parts can run one after the other.

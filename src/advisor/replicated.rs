@@ -58,6 +58,15 @@ pub fn bytes(case: &ProgramContext<'_>) -> u64 {
     whole.map(|(row, ..)| case.memory.base[row].size).total()
 }
 
+/// Shards arguments over some devices; where the batch is divided over as many, the activations are constrained, too.
+pub fn edits(case: &ProgramContext<'_>, names: &[String], devices: u32) -> Vec<Edit> {
+    let mut edits = vec![Edit::Shard(Arguments(names.to_vec()), devices)];
+    if case.memory.data.iter().any(|data| data.parts == i64::from(devices)) {
+        edits.push(Edit::Constrain(devices));
+    }
+    edits
+}
+
 /// Looks for large replicated arguments.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let rows = rows(case);
@@ -67,8 +76,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let devices = case.program.devices();
     let names = case.names_of(&rows, |_| true);
     let mut finding = case.finding(NAME);
-    let edit = Edit::Shard(Arguments(names.clone()), devices);
-    let saved = case.fill(&mut finding, vec![edit]);
+    let saved = case.fill(&mut finding, edits(case, &names, devices));
     let whole: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
     let outlines: Vec<Vec<i64>> = rows
         .iter()

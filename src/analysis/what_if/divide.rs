@@ -161,9 +161,7 @@ impl<'a> State<'a> {
         if is_weight {
             self.least_factor = self.least_factor.min(1.0 / parts as f64);
             if self.memory.data.iter().any(|d| d.parts == parts) {
-                self.warn(format!(
-                    "the batch is sharded {parts} ways too; if over the same mesh axis, activations may end up holding the global batch and the peak can triple. Constrain them with jax.lax.with_sharding_constraint"
-                ));
+                self.divided_like_batch = Some(parts);
             }
         }
     }

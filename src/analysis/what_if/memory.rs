@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
-use super::batch_followed::Follows;
 use super::edit::Arguments;
+use super::followed::Follows;
 use super::followers::{Followers, Temporaries};
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
@@ -151,7 +151,9 @@ pub struct Memory {
     pub(super) folded: OnceLock<Option<i64>>,
     /// Part of the batch that the step runs on, once somebody asked.
     pub(super) part_of_batch: OnceLock<Option<i64>>,
-    /// Dimensions that follow the batch, by item, once somebody asked: see [`super::batch_followed`].
+    /// Dimensions that follow those of arguments of the sizes that were asked for last, by item.
+    pub(super) followed_sizes: Recent<i64, Vec<Follows>, 4>,
+    /// Dimensions that follow the batch, by item, once somebody asked: see [`super::followed`].
     pub(super) followed: OnceLock<Vec<Follows>>,
     /// Lengths of sorted vectors with several rows for each token, once somebody asked.
     pub(super) sorted_rows: OnceLock<Vec<i64>>,
@@ -309,6 +311,7 @@ impl Memory {
             folded: OnceLock::new(),
             part_of_batch: OnceLock::new(),
             followed: OnceLock::new(),
+            followed_sizes: Recent::default(),
             sorted_rows: OnceLock::new(),
             recomputed_in_loops: OnceLock::new(),
             postponed: OnceLock::new(),

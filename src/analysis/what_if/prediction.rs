@@ -247,6 +247,11 @@ impl Memory {
         if kinds == Kinds::default() {
             return;
         }
+        if let Some(parts) = state.divided_like_batch.filter(|_| !kinds.constrain) {
+            warnings.push(format!(
+                "the batch is sharded {parts} ways too; if over the same mesh axis, activations may end up holding the global batch and the peak can triple. Constrain them with jax.lax.with_sharding_constraint (`constrain {parts}` predicts that)"
+            ));
+        }
         if self.rematerialised > 0 {
             warnings.push(format!(
                 "{} named .remat: the compiler was already short of memory and will recompute less when there is room, up to about 91 % of the available memory; trust the verdict more than the headroom",

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::batch;
 use super::batch_by_shape;
-use super::batch_followed::Follows;
+use super::followed::Follows;
 use super::memory::{Memory, Owner};
 use super::resize;
 use super::saved_for_backward::is_among;
@@ -40,9 +40,9 @@ impl Memory {
     }
 
     /// Batch per device below which the compiler computes the program's convolutions in other shapes; `None` if it has
-    /// none that matter.
+    /// none that matter, or they convolve as many pictures of each sample.
     #[must_use]
-    pub fn folded_below(&self) -> Option<i64> {
+    pub fn folded_below(&self, program: &Program) -> Option<i64> {
         *once(&self.folded, || {
             let is_convolution = |name: &str| {
                 ["conv_general_dilated", "convolution", "conv2d", "conv3d"].iter().any(|word| {
@@ -50,15 +50,36 @@ impl Memory {
                     tail.is_some_and(|tail| tail.eq_ignore_ascii_case(word.as_bytes()))
                 })
             };
+            let convolved: Vec<bool> =
+                (0..self.families.list.len()).map(|row| is_convolution(self.family_name(row))).collect();
             let (mut whole, mut own) = (0u64, 0u64);
-            for (row, family) in self.families.list.iter().enumerate() {
+            for (family, is_own) in self.families.list.iter().zip(&convolved) {
                 whole = whole.saturating_add(family.size);
-                if is_convolution(self.family_name(row)) {
-                    own = own.saturating_add(family.size);
-                }
+                own = own.saturating_add(if *is_own { family.size } else { 0 });
             }
-            (own as f64 > whole as f64 * CONVOLVES).then_some(FOLDED_BELOW)
+            let pictures =
+                (own as f64 > whole as f64 * CONVOLVES).then(|| self.pictures_of_a_sample(program, &convolved))?;
+            Some((FOLDED_BELOW + pictures - 1) / pictures).filter(|&least| least > 1)
         })
+    }
+
+    /// How many pictures of each sample are convolved at once, such as the frames of a video: the fewest in any of the
+    /// families named.
+    fn pictures_of_a_sample(&self, program: &Program, families: &[bool]) -> i64 {
+        let Some(batch) = self.data.first().map(batch::DataArgument::batch).filter(|&batch| batch > 0) else {
+            return 1;
+        };
+        let followed = self.followed(program);
+        let own =
+            self.items.iter().zip(followed).filter(
+                |(item, _)| matches!(item.owner, Owner::Family(row) if families.get(row as usize) == Some(&true)),
+            );
+        let pictures = own.filter_map(|(item, follows)| {
+            let node = resize::node_of(program, item.buffer)?;
+            let place = follows.dimensions().next()?;
+            Some(node.dimensions.get(place)? / batch)
+        });
+        pictures.min().unwrap_or(1).max(1)
     }
 }
 
@@ -98,16 +119,17 @@ impl State<'_> {
         let Some(batch) = self.batch_to_change() else { return };
         let scaled = (batch as f64 * factor).round().max(1.0) as i64;
         if batch <= 1 && factor < 1.0 {
-            self.warn("each device already holds a batch of 1".to_owned());
+            self.decline("each device already holds a batch of 1".to_owned());
             return;
         }
         if (scaled as f64 - batch as f64 * factor).abs() > 1e-9 {
             self.warn(format!("a batch of {batch} per device becomes {scaled}"));
         }
-        let folded = |size: i64| self.memory.folded_below().is_some_and(|least| size < least);
+        let folded = |size: i64| self.memory.folded_below(self.program).is_some_and(|least| size < least);
         if folded(batch) != folded(scaled) {
             self.decline(format!(
-                "with fewer than {FOLDED_BELOW} samples per device the compiler folds rows of what is convolved into the batch and keeps copies in both shapes, so memory does not follow the batch from {batch} to {scaled}"
+                "with fewer than {} samples per device the compiler folds rows of what is convolved into the batch and keeps copies in both shapes, so memory does not follow the batch from {batch} to {scaled}",
+                self.memory.folded_below(self.program).unwrap_or(FOLDED_BELOW)
             ));
         }
         self.scale_batch(batch, scaled);
@@ -144,7 +166,7 @@ impl State<'_> {
     /// Declines to predict another type for convolutions of a few samples: the compiler may keep values in both types.
     pub(super) fn decline_small_convolutions(&mut self) {
         let batch = self.memory.data.first().map(batch::DataArgument::batch);
-        if let (Some(batch), Some(least)) = (batch, self.memory.folded_below())
+        if let (Some(batch), Some(least)) = (batch, self.memory.folded_below(self.program))
             && batch < least
         {
             self.decline(format!(
@@ -200,7 +222,7 @@ impl State<'_> {
         };
         // Other arrangements of what holds the batch, such as rows of images folded into it.
         let temporary = |item: &super::Item| matches!(item.owner, Owner::Family(_));
-        let arrangements = memory.folded_below().map(|_| {
+        let arrangements = memory.folded_below(self.program).map(|_| {
             Arrangements::new(
                 memory
                     .items

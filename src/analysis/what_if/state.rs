@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::base::{Base, Role};
 use super::edit::{Arguments, Edit};
+use super::followed::Follows;
 use super::memory::{Item, Memory, Owner};
 use super::resize;
 use super::saved_for_backward::is_among;
@@ -105,6 +106,9 @@ pub struct State<'a> {
     pub(super) largest_housed: u64,
     /// Bytes counted above and below what is expected to be recomputed at once.
     pub(super) fused: u64,
+    /// Into how many parts weights are divided, if that is how many the batch has: without constraints, activations may
+    /// end up holding the batch of all devices.
+    pub(super) divided_like_batch: Option<i64>,
     /// Kinds of change applied so far.
     pub kinds: Kinds,
     /// Smallest factor by which temporaries might still shrink.
@@ -169,6 +173,7 @@ impl<'a> State<'a> {
             homeless: 0,
             largest_housed: 0,
             fused: 0,
+            divided_like_batch: None,
             kinds: Kinds::default(),
             least_factor: 1.0,
             in_place: false,
@@ -397,7 +402,27 @@ impl<'a> State<'a> {
             .filter_map(|base| resize::node_of(self.program, base.buffer))
             .collect();
         let merged = resize::merged_sizes(&arguments, from);
-        let changed = self.change(0..self.shape_of.len(), |node| resize::replace_size(node, from, to, &merged));
+        let followed = self.memory.followed_size(self.program, from);
+        let follows = |item: usize| followed.get(item).copied().unwrap_or(Follows::Unknown);
+        let mut items: Vec<usize> = (0..self.shape_of.len()).collect();
+        items.sort_by_key(|&item| follows(item));
+        let mut changed = 0;
+        for group in items.chunk_by(|&a, &b| follows(a) == follows(b)) {
+            let own = group.first().map_or(Follows::Unknown, |&item| follows(item));
+            // Products with it are those that follow; where none is known to, those that arguments have.
+            let merged = if matches!(own, Follows::In(_)) { &[][..] } else { merged.as_slice() };
+            changed += self.change(group.iter().copied(), |node| {
+                let mut is_changed = false;
+                for at in own.dimensions() {
+                    let size = node.dimensions.get(at).copied().filter(|&size| size != from && size % from == 0);
+                    if let Some(size) = size {
+                        resize::set_dimension(node, at, (size / from).saturating_mul(to));
+                        is_changed = true;
+                    }
+                }
+                is_changed | resize::replace_size(node, from, to, merged)
+            });
+        }
         if changed == 0 {
             self.warn(format!("no buffer has a dimension of {from}"));
         }

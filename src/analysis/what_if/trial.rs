@@ -8,6 +8,10 @@ use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
 use crate::model::{Bytes, Program};
 
+/// How many times the temporaries of one device it may hold where nothing keeps activations divided: a program with
+/// weights that are divided as the batch is took 2.7 times as much.
+const GATHERED: u64 = 3;
+
 /// Changes applied to the memory of a program; nothing is packed yet.
 #[derive(Debug)]
 pub struct Trial<'a> {
@@ -241,13 +245,17 @@ impl<'a> Trial<'a> {
             let most = Bytes(memory.allocated.max(expected).max(worst_case.unwrap_or(0)));
             range.1 = range.1.min(most);
         }
+        // Weights that are divided as the batch is, without constraints: the temporaries may be those of all devices.
+        let is_unconstrained = state.divided_like_batch.is_some() && !state.kinds.constrain;
+        let of_all_devices = base.saturating_add(expected.saturating_sub(base).saturating_mul(GATHERED));
+        let may_be_over = |capacity: u64| range.1.0 > capacity || (is_unconstrained && of_all_devices > capacity);
         let is_untold = state.undecided.is_some() && !state.is_bound;
         let mut fits = memory.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
         let verdict = match (fits, memory.capacity) {
             _ if is_untold => TryVerdict::Unknown,
             (None, _) | (_, None) => TryVerdict::Unknown,
             (Some(false), Some(capacity)) if is_changed && range.0.0 <= capacity => TryVerdict::MayFit,
-            (Some(true), Some(capacity)) if is_changed && range.1.0 > capacity => TryVerdict::MayFit,
+            (Some(true), Some(capacity)) if is_changed && may_be_over(capacity) => TryVerdict::MayFit,
             (Some(true), _) => TryVerdict::Fits,
             (Some(false), _) => TryVerdict::Over,
         };

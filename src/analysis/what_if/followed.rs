@@ -1,9 +1,12 @@
-//! Which dimensions of each buffer follow the batch, as the data flow tells.
+//! Which dimensions of each buffer follow the batch, or another dimension of arguments, as the data flow tells.
 
+use std::sync::Arc;
+
+use super::base::Role;
 use super::memory::{Memory, Owner};
 use crate::analysis::flow::dimensions::{Mark, follow};
 use crate::analysis::once::once;
-use crate::model::{FastMap, Program};
+use crate::model::{BufferId, FastMap, Program};
 
 /// What the data flow tells of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,28 +53,45 @@ impl Memory {
         once(&self.followed, || {
             // A batch of one is no dimension that could be told from others.
             let data = self.data.iter().filter(|data| data.batch() > 1);
-            let seeds: Vec<_> = data
-                .filter_map(|data| {
-                    let buffer = self.base.get(data.base as usize)?.buffer;
-                    let node = program.buffer_node(buffer)?;
-                    // Time comes before the batch where the first dimension is another one.
-                    let dimension = u32::from(node.dimensions.first() != data.dimensions.first());
-                    Some((buffer, Mark { dimension, inner: 1, size: data.batch() }))
-                })
-                .collect();
-            if seeds.is_empty() {
-                return Vec::new();
-            }
-            let followed = follow(program, seeds.into_iter());
-            let unknown = if followed.is_whole { Follows::Nowhere } else { Follows::Unknown };
-            let of = |buffer| match Follows::of(followed.in_buffer(program, buffer)) {
-                Follows::Nowhere => unknown,
-                found => found,
-            };
-            let mut found: Vec<Follows> = self.items.iter().map(|item| of(item.buffer)).collect();
-            self.share(program, &mut found);
-            found
+            let seeds = data.filter_map(|data| {
+                let buffer = self.base.get(data.base as usize)?.buffer;
+                let node = program.buffer_node(buffer)?;
+                // Time comes before the batch where the first dimension is another one.
+                let dimension = u32::from(node.dimensions.first() != data.dimensions.first());
+                Some((buffer, Mark { dimension, inner: 1, size: data.batch() }))
+            });
+            self.following(program, &seeds.collect::<Vec<_>>())
         })
+    }
+
+    /// Which dimensions of each item follow the dimensions of arguments that have a size, by item; empty where no argument
+    /// has one.
+    pub(super) fn followed_size(&self, program: &Program, size: i64) -> Arc<Vec<Follows>> {
+        self.followed_sizes.value(&size, || {
+            let arguments = self.base.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
+            let seeds = arguments.flat_map(|base| {
+                let sizes = program.buffer_node(base.buffer).map_or(&[][..], |node| node.dimensions.as_slice());
+                let own = sizes.iter().zip(0u32..).filter(|row| *row.0 == size && size > 1);
+                own.map(|(_, dimension)| (base.buffer, Mark { dimension, inner: 1, size }))
+            });
+            self.following(program, &seeds.collect::<Vec<_>>())
+        })
+    }
+
+    /// Which dimensions of each item follow those of some buffers, by item.
+    fn following(&self, program: &Program, seeds: &[(BufferId, Mark)]) -> Vec<Follows> {
+        if seeds.is_empty() {
+            return Vec::new();
+        }
+        let followed = follow(program, seeds.iter().copied());
+        let unknown = if followed.is_whole { Follows::Nowhere } else { Follows::Unknown };
+        let of = |buffer| match Follows::of(followed.in_buffer(program, buffer)) {
+            Follows::Nowhere => unknown,
+            found => found,
+        };
+        let mut found: Vec<Follows> = self.items.iter().map(|item| of(item.buffer)).collect();
+        self.share(program, &mut found);
+        found
     }
 
     /// What has the same dimensions in one memory is one value: what a loop fills holds from the start what it is filled
