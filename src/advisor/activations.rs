@@ -27,6 +27,9 @@ const MOST_STACKS: usize = 4;
 /// Least share of allocated bytes that activations not covered by another rule must have.
 const OWN_SHARE: f64 = 0.10;
 
+/// Share of what scans save that one of them has if it stands for all.
+const NEARLY_ALL: f64 = 0.95;
+
 /// Looks for temporaries of the forward pass at the peak.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
@@ -189,12 +192,18 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
         })
         .collect();
     let more = alike.values().skip(MOST_STACKS).sum::<usize>();
-    finding.title = format!(
-        "The scan over {count} {many} saves {}{} for the backward pass ({} of the peak)",
-        Bytes(bytes).short(),
-        if case.is_worth(told) { format!(" besides {}", told_elsewhere(case)) } else { String::new() },
-        percent(bytes, case.memory.peak.max(1))
-    );
+    let of_it = own.iter().filter(|stack| case.peak.iter().any(|t| t.family == stack.family as usize));
+    let of_it = of_it.map(|stack| size(stack)).total();
+    let besides = if case.is_worth(told) { format!(" besides {}", told_elsewhere(case)) } else { String::new() };
+    let (whole, share) = (Bytes(bytes).short(), percent(bytes, case.memory.peak.max(1)));
+    finding.title = if (of_it as f64) < bytes as f64 * NEARLY_ALL {
+        format!(
+            "Scans save {whole}{besides} for the backward pass ({share} of the peak), {} of it the one over {count} {many}",
+            Bytes(of_it).short()
+        )
+    } else {
+        format!("The scan over {count} {many} saves {whole}{besides} for the backward pass ({share} of the peak)")
+    };
     finding.why = format!(
         "For each of the {count} {many} the forward pass keeps a slice of {}: {}{}.",
         if own.len() == 1 { "one stack".to_owned() } else { format!("{} stacks", own.len()) },
@@ -222,12 +231,16 @@ fn frees_scores(many: &str) -> String {
     format!(" Recomputing the {many} frees their attention scores too, which the saving includes.")
 }
 
-/// Which activations have rules of their own, in words.
+/// Which activations at the peak have rules of their own, in words.
 fn told_elsewhere(case: &ProgramContext<'_>) -> &'static str {
     let kept = &case.memory.kept;
-    match (case.held(&kept.scores).is_empty(), case.held(&kept.logits).is_empty()) {
-        (false, true) => "attention scores",
-        (true, false) => "logits",
+    let bytes = |rows: &[u32]| case.held(rows).iter().map(|t| t.size).total();
+    let (scores, logits) = (bytes(&kept.scores), bytes(&kept.logits));
+    match (case.is_worth(scores), case.is_worth(logits)) {
+        (true, false) => "attention scores",
+        (false, true) => "logits",
+        (false, false) if scores > 0 && logits == 0 => "attention scores",
+        (false, false) if scores == 0 => "logits",
         _ => "attention scores and logits",
     }
 }

@@ -95,6 +95,16 @@ pub fn data_arguments(
         .filter(|base| is_field(base))
         .filter_map(|base| Some(node_of(program, base)?.dimensions.as_slice()))
         .collect();
+    // Whether the batch is the second dimension: a loop goes over the first, of parts of the batch or of time; or the
+    // second is sharded as the first of another argument is; or it counts samples of points.
+    let comes_second = |node: &ShapeNode, tiles: &[i64]| {
+        let [first, size, ref rest @ ..] = node.dimensions[..] else { return false };
+        let parts = tiles.get(1).copied().unwrap_or(1);
+        (!rest.is_empty() && looped.contains(&first))
+            || leading.contains(&(size, parts))
+            || (parts > 1 && found_steps.contains(&first))
+            || are_points_before_samples(node, tiles)
+    };
     let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
         let mut found = Vec::new();
         for (i, base) in bases.iter().enumerate() {
@@ -110,18 +120,8 @@ pub fn data_arguments(
             let tiles = tiles_of(*number);
             let mut parts = tiles.first().copied().unwrap_or(1).max(1);
             let mut dimensions = node.dimensions.clone();
-            // Parts of the batch, or time, before the batch: a loop goes over the first dimension.
-            if parts <= 1 && dimensions.len() >= 3 && dimensions.first().is_some_and(|first| looped.contains(first)) {
+            if parts <= 1 && comes_second(node, tiles) {
                 parts = tiles.get(1).copied().unwrap_or(1).max(1);
-                dimensions.swap(0, 1);
-            // Time before batch: the second dimension is sharded as the first of another argument is, or a loop goes over
-            // the first.
-            } else if parts <= 1
-                && let (Some(&size), Some(&second)) = (dimensions.get(1), tiles.get(1))
-                && (leading.contains(&(size, second))
-                    || (second > 1 && dimensions.first().is_some_and(|steps| found_steps.contains(steps))))
-            {
-                parts = second;
                 dimensions.swap(0, 1);
             }
             if accept(base, node, path, parts) {
@@ -184,6 +184,15 @@ pub fn data_arguments(
     let more = candidates(&|base, node, path, _| of_batch(base, node, path), true);
     data.extend(more.into_iter().filter(|data| !known.contains(&data.base) && data.batch() == batch));
     data
+}
+
+/// Whether an array has points, such as nodes of a mesh, before samples: its second dimension alone is divided, into fewer
+/// than there are points. What has its positions divided has more of them than samples.
+fn are_points_before_samples(node: &ShapeNode, tiles: &[i64]) -> bool {
+    let [points, samples, ref rest @ ..] = node.dimensions[..] else { return false };
+    let parts = |place: usize| tiles.get(place).copied().unwrap_or(1);
+    let is_alone = parts(1) > 1 && (2..node.dimensions.len()).all(|place| parts(place) <= 1);
+    !rest.is_empty() && node.element_type.is_float() && samples < points && is_alone
 }
 
 /// The batch of a step of decoding that hands everything on: the leading dimension of all caches, if vectors or matrices

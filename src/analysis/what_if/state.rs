@@ -454,7 +454,7 @@ impl<'a> State<'a> {
             return;
         };
         let items = self.items_of(|owner| matches!(owner, Owner::Family(_)));
-        self.change(items, |node| {
+        let changed = self.change(items, |node| {
             let Some(at) = whole.dimension(node) else { return false };
             let size = node.dimensions[at];
             if size % parts == 0 {
@@ -462,6 +462,9 @@ impl<'a> State<'a> {
             }
             size % parts == 0
         });
+        if changed == 0 && self.divided_like_batch.is_none() {
+            self.warn("no temporary holds the batch of all devices: nothing is changed".to_owned());
+        }
     }
 
     fn find(&mut self, number: i64) -> Option<BufferId> {

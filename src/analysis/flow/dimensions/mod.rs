@@ -62,7 +62,8 @@ pub fn follow(program: &Program, from: impl Iterator<Item = (BufferId, Mark)>) -
         if let (Some(at), Some(&node)) =
             (program.buffers.instruction_of(buffer), program.buffers.node.get(buffer.index()))
         {
-            walk.put(at, node, vec![mark]);
+            let row = walk.row(vec![mark]);
+            walk.put(at, node, row);
         }
     }
     walk.is_numbering = program
@@ -97,33 +98,47 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn of(&self, at: InstructionId, node: u32) -> &[Mark] {
-        let row = if self.is_marked.get(at.index()) == Some(&true) { self.found.of.get(&(at.0, node)) } else { None };
-        row.and_then(|&row| self.found.sets.get(row as usize)).map_or(&[], Vec::as_slice)
+    /// Row of the set of marks of an array; `None` where it has none.
+    fn row_of(&self, at: InstructionId, node: u32) -> Option<u32> {
+        let is_marked = self.is_marked.get(at.index()) == Some(&true);
+        is_marked.then(|| self.found.of.get(&(at.0, node)).copied())?
     }
 
-    /// Adds marks to an array; returns whether it had not all of them.
-    fn put(&mut self, at: InstructionId, node: u32, marks: Vec<Mark>) -> bool {
-        if marks.is_empty() || at.index() >= self.is_marked.len() {
+    fn of(&self, at: InstructionId, node: u32) -> &[Mark] {
+        self.row_of(at, node).and_then(|row| self.found.sets.get(row as usize)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The row of a set of marks.
+    fn row(&mut self, marks: Vec<Mark>) -> u32 {
+        if let Some(&row) = self.numbers.get(&marks) {
+            return row;
+        }
+        let row = self.found.sets.len() as u32;
+        self.numbers.insert(marks.clone(), row);
+        self.found.sets.push(marks);
+        row
+    }
+
+    /// Adds a set of marks to an array; returns whether it had not all of them.
+    fn put(&mut self, at: InstructionId, node: u32, row: u32) -> bool {
+        if at.index() >= self.is_marked.len() {
             return false;
         }
-        let known = self.of(at, node);
-        let mut all = known.to_vec();
-        for mark in marks {
-            mark::add(&mut all, mark);
-        }
-        if all == known {
-            return false;
-        }
-        let row = match self.numbers.get(&all) {
-            Some(&row) => row,
-            None => {
-                let row = self.found.sets.len() as u32;
-                self.numbers.insert(all.clone(), row);
-                self.found.sets.push(all);
-                row
+        let mut row = row;
+        if let Some(known) = self.row_of(at, node) {
+            if known == row {
+                return false;
             }
-        };
+            let set = |row: u32| self.found.sets.get(row as usize).map_or(&[][..], Vec::as_slice);
+            let mut all = set(known).to_vec();
+            for &mark in set(row) {
+                mark::add(&mut all, mark);
+            }
+            row = self.row(all);
+            if known == row {
+                return false;
+            }
+        }
         self.found.of.insert((at.0, node), row);
         self.is_marked[at.index()] = true;
         true
@@ -147,15 +162,11 @@ impl Walk<'_> {
         self.left = self.left.saturating_sub(u64::from(count / 16));
         let mut is_new = false;
         for step in 0..count {
-            let marks = self.of(from, node + step);
-            if marks.is_empty() {
-                continue;
-            }
-            let marks = marks.to_vec();
+            let Some(row) = self.row_of(from, node + step) else { continue };
             let alike = self.node(from, node + step).map(|node| node.dimensions.len())
                 == self.node(to, place + step).map(|node| node.dimensions.len());
             if alike {
-                is_new |= self.put(to, place + step, marks);
+                is_new |= self.put(to, place + step, row);
             }
         }
         is_new
@@ -308,11 +319,35 @@ impl Walk<'_> {
         }
     }
 
+    /// The set of marks that all operands with marks share, where they have the dimensions of the result.
+    fn common(&self, at: InstructionId, result: &ShapeNode) -> Option<u32> {
+        let mut common = None;
+        for &operand in self.program.instructions.operands_of(at) {
+            let operand = InstructionId(operand);
+            if self.is_marked.get(operand.index()) != Some(&true) {
+                continue;
+            }
+            let row = self.row_of(operand, 0)?;
+            if self.node(operand, 0)?.dimensions != result.dimensions || common.is_some_and(|common| common != row) {
+                return None;
+            }
+            common = Some(row);
+        }
+        common
+    }
+
     /// An instruction that computes arrays, or starts or ends their transfer.
     fn computed(&mut self, at: InstructionId) {
         let program = self.program;
         let Some(shape) = program.shape_of(at) else { return };
         let kind = self.kind(self.opcode(at));
+        if kind == Kind::Same
+            && let [result] = shape.nodes.as_slice()
+            && let Some(row) = self.common(at, result)
+        {
+            self.put(at, 0, row);
+            return;
+        }
         // Operands that are tuples, such as what a transfer began, count as their arrays.
         let mut operands = Vec::new();
         for &row in program.instructions.operands_of(at) {
@@ -329,8 +364,9 @@ impl Walk<'_> {
         let arrays = shape.nodes.iter().enumerate().filter(|(_, node)| !node.is_tuple());
         let found: Vec<(u32, Vec<Mark>)> =
             arrays.map(|(place, node)| (place as u32, transfer::marks(kind, &numbers, &operands, node))).collect();
-        for (place, marks) in found {
-            self.put(at, place, marks);
+        for (place, marks) in found.into_iter().filter(|found| !found.1.is_empty()) {
+            let row = self.row(marks);
+            self.put(at, place, row);
         }
     }
 }
