@@ -79,10 +79,15 @@ fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool)
     (!is_beyond(case, now, low) && !is_beyond(case, now, high)).then_some(low)
 }
 
+/// Whether a program changes weights: by a backward pass, or by what it tries out.
+fn is_training(case: &ProgramContext<'_>) -> bool {
+    case.memory.has_backward() || batch::trains(case.analysis.classes(case.program), &case.memory.base)
+}
+
 /// Whether a smaller batch changes results: of training, but not where its parts can run one after the other.
 #[must_use]
 pub fn changes_results(case: &ProgramContext<'_>) -> ChangesResults {
-    if case.memory.has_backward() { ChangesResults::Yes } else { ChangesResults::No }
+    if is_training(case) { ChangesResults::Yes } else { ChangesResults::No }
 }
 
 /// How much of the batch a smaller one is: `Half`, or `A smaller part of`.
@@ -112,7 +117,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let largest = largest(case);
     let fitting = match largest {
         Some((size, now)) if size < now && size > 0 => format!("; about {size} per device is the largest that fits"),
-        Some((0, _)) => format!("; not even a batch of {micro} fits"),
+        Some((0, _)) => match largest_maybe(case) {
+            Some(size) if size > 0 => format!("; about {size} per device may fit if the compiler recomputes more"),
+            _ => format!("; not even a batch of {micro} fits"),
+        },
         _ => String::new(),
     };
     finding.title = format!(
@@ -151,7 +159,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         "keep results the same where the loss is a mean over samples"
     };
-    if case.memory.has_backward() {
+    if is_training(case) {
         finding.advice.push(format!(
             "micro-batches {results}: split the batch, sum the gradients, update once ({})",
             Library::of(case).micro_batches(None)

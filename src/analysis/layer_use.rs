@@ -327,7 +327,8 @@ fn as_path(scopes: &str) -> String {
     for part in scopes.split('/') {
         let (name, number) = match part.rsplit_once('.') {
             Some((name, number)) => (name, Some(number)),
-            None if is_place(part) => ("", Some(part)),
+            // A place in a container; what comes first is a module, whichever it is.
+            None if is_place(part) && !path.is_empty() => ("", Some(part)),
             None => (part, None),
         };
         if !path.is_empty() && !name.is_empty() {
@@ -367,6 +368,7 @@ mod tests {
             ("stages.2/5", "stages[2][5]"),
             ("stages.*/*", "stages[*][*]"),
             ("text/blocks.3", "text/blocks[3]"),
+            ("*/layers.*", "*/layers[*]"),
             ("layer_3", "layer_3"),
         ] {
             assert_eq!(as_path(scopes), path, "{scopes}");

@@ -14,6 +14,7 @@ mod evicted;
 mod follow;
 mod followed;
 mod followers;
+mod follows;
 mod in_loops;
 mod in_parts;
 mod memory;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::batch;
 use super::batch_by_shape;
-use super::followed::Follows;
+use super::follows::Follows;
 use super::memory::{Memory, Owner};
 use super::resize;
 use super::saved_for_backward::is_among;

@@ -246,7 +246,7 @@ impl<'a> Trial<'a> {
             range.1 = range.1.min(most);
         }
         // Weights that are divided as the batch is, without constraints: the temporaries may be those of all devices.
-        let is_unconstrained = state.divided_like_batch.is_some() && !state.kinds.constrain;
+        let is_unconstrained = state.divided_like_batch.is_some() && !state.kinds.constrain && memory.has_backward();
         let of_all_devices = base.saturating_add(expected.saturating_sub(base).saturating_mul(GATHERED));
         let may_be_over = |capacity: u64| range.1.0 > capacity || (is_unconstrained && of_all_devices > capacity);
         let is_untold = state.undecided.is_some() && !state.is_bound;

@@ -1,0 +1,59 @@
+//! What the data flow tells of the dimensions of a buffer.
+
+use crate::analysis::flow::dimensions::Mark;
+
+/// What the data flow tells of a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Follows {
+    /// These dimensions follow the batch, one bit for each.
+    In(u32),
+    /// None does.
+    Nowhere,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Follows {
+    pub(super) fn of(marks: &[Mark]) -> Self {
+        let known = marks.iter().filter(|mark| mark.dimension < u32::BITS);
+        match known.fold(0u32, |set, mark| set | 1 << mark.dimension) {
+            0 if marks.is_empty() => Self::Nowhere,
+            0 => Self::Unknown,
+            set => Self::In(set),
+        }
+    }
+
+    /// The dimensions, ascending.
+    pub(super) fn dimensions(self) -> impl Iterator<Item = usize> {
+        let set = if let Self::In(set) = self { set } else { 0 };
+        (0..u32::BITS as usize).filter(move |&place| set >> place & 1 == 1)
+    }
+
+    /// Of two values in one memory.
+    pub(super) fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::In(a), Self::In(b)) => Self::In(a | b),
+            (Self::In(_), _) => self,
+            (_, Self::In(_)) => other,
+            (Self::Nowhere, Self::Nowhere) => self,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_somewhere_is_no_longer_unknown() {
+        let mark = |dimension| Mark { dimension, inner: 1, size: 8 };
+        let both = Follows::of(&[mark(1), mark(3), Mark::UNKNOWN]);
+        assert_eq!(both.dimensions().collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(Follows::of(&[Mark::UNKNOWN]), Follows::Unknown);
+        assert_eq!(Follows::of(&[]), Follows::Nowhere);
+        assert_eq!(Follows::Unknown.with(Follows::In(1)), Follows::In(1));
+        assert_eq!(Follows::Nowhere.with(Follows::Unknown), Follows::Unknown);
+        assert_eq!(Follows::In(1).with(Follows::In(4)), Follows::In(5));
+    }
+}
