@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::job::{Job, Work};
 use super::search::SearchResults;
-use crate::advisor::{Advice, advise_against};
+use crate::advisor::{Advice, advise_unless};
 use crate::analysis::contributors::Contributor;
 use crate::analysis::map::MemoryMap;
 use crate::analysis::phases::Phases;
@@ -127,8 +127,8 @@ impl Derived {
     pub fn advice(&mut self, work: &Work, document: &Arc<Document>, capacity: Option<u64>) -> Option<Arc<Advice>> {
         if self.advice.as_ref().is_none_or(|(of, _)| *of != capacity) {
             let document = Arc::clone(document);
-            let job = Job::start(work, "advisor", move || {
-                Arc::new(advise_against(&document.profile, &document.analysis, capacity.map(Bytes)))
+            let job = Job::start_stoppable(work, "advisor", move |stop| {
+                advise_unless(&document.profile, &document.analysis, capacity.map(Bytes), stop).map(Arc::new)
             });
             self.advice = Some((capacity, job));
         }
@@ -177,11 +177,20 @@ impl Derived {
         program: usize,
         color: MemorySpace,
     ) -> Option<Arc<SpaceData>> {
-        let job = self.spaces.entry((program, color)).or_insert_with(|| {
+        self.space_job(work, document, program, color).poll()?.clone()
+    }
+
+    fn space_job(
+        &mut self,
+        work: &Work,
+        document: &Arc<Document>,
+        program: usize,
+        color: MemorySpace,
+    ) -> &mut SharedJob<SpaceData> {
+        self.spaces.entry((program, color)).or_insert_with(|| {
             let document = Arc::clone(document);
             Job::start(work, "memory map", move || SpaceData::new(&document, program, color).map(Arc::new))
-        });
-        job.poll()?.clone()
+        })
     }
 
     /// Columns of all buffers in a memory space; `None` until computed.
