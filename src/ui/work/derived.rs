@@ -193,6 +193,18 @@ impl Derived {
         })
     }
 
+    /// Whether results for some memory space were shown.
+    #[must_use]
+    pub fn has_space(&self) -> bool {
+        self.spaces.values().any(|job| !job.is_running())
+    }
+
+    /// Whether the advisor's findings were shown.
+    #[must_use]
+    pub fn has_advice(&self) -> bool {
+        self.advice.as_ref().is_some_and(|(_, job)| !job.is_running())
+    }
+
     /// Columns of all buffers in a memory space; `None` until computed.
     pub fn table(
         &mut self,
