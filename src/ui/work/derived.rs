@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::job::{Job, Work};
 use super::search::SearchResults;
@@ -84,7 +85,20 @@ pub struct Derived {
     tables: HashMap<(usize, MemorySpace), SharedJob<BufferTable>>,
 }
 
+/// How long a file that has been analysed waits for its first picture, so that it is shown in one frame.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 impl Derived {
+    /// Results of a document that has just been analysed, with those for its main memory space unless they take long. Not
+    /// for the window's thread.
+    #[must_use]
+    pub fn begun(work: &Work, document: &Arc<Document>) -> Self {
+        let mut derived = Self::default();
+        let (program, color) = document.main();
+        derived.space_job(work, document, program, color).wait(PATIENCE);
+        derived
+    }
+
     /// What is lit in the chosen memory space: what a finding lights, else the search results; while a search runs, the
     /// previous results in the same space. `None` without either, or before the first results.
     pub fn hits(&mut self, work: &Work, document: &Arc<Document>, shared: &Shared) -> Option<Arc<SearchResults>> {
