@@ -11,7 +11,7 @@ use crate::analysis::flow::steps::Steps;
 use crate::analysis::once::once;
 use crate::analysis::packing::{FALLBACK_SHARE, Family};
 use crate::analysis::what_if::saved_for_backward::{Stack, is_among};
-use crate::analysis::what_if::{Base, Depth, Edit, Memory, Prediction, Role, TryVerdict};
+use crate::analysis::what_if::{Base, Depth, Edit, Memory, Prediction, Role, Trial, TryVerdict};
 use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis, Stop};
 use crate::model::{BufferId, Bytes, Device, ElementType, Program, ShapeNode, percent, thousands};
 
@@ -187,6 +187,17 @@ impl<'a> ProgramContext<'a> {
     pub fn try_if_it_can_fit(&self, edits: &[Edit], depth: Depth) -> Option<Arc<Prediction>> {
         self.stop.check().ok()?;
         self.tried.prediction_if_it_can_fit(&self.memory, self.program, edits, depth)
+    }
+
+    /// Changes applied, where not even the fewest bytes after them are known yet.
+    pub(super) fn untried(&self, edits: &[Edit]) -> Option<Trial<'_>> {
+        self.stop.check().ok()?;
+        self.tried.known_least(edits).is_none().then(|| Trial::new(&self.memory, self.program, edits))
+    }
+
+    /// As [`Self::try_to`], of changes that have been applied.
+    pub(super) fn try_applied(&self, trial: &Trial<'_>, depth: Depth) -> Arc<Prediction> {
+        self.tried.prediction_of(trial, depth)
     }
 
     /// The fewest bytes that any packer can allocate after some changes.
