@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
-use crate::analysis::Stop;
+use crate::analysis::{ProfileAnalysis, Stop};
 use crate::decode::DecodeError;
 use crate::model::{Bytes, Profile, UnitSystem};
 use crate::open::{Collection, Opened, Target};
@@ -140,10 +140,11 @@ fn try_read(
             Ok(LoadResult::Sorted(collection.worst_first(progress)?))
         }
         Opened::Profile(profile) => {
-            progress.begin(Stage::Analysing, 0);
+            progress.begin(Stage::Analysing, ProfileAnalysis::steps(&profile));
             progress.check()?;
             let path = target.origin().map(Path::to_owned);
-            let document = Document::unless(path, *profile, Stop::once(progress.flag())).map_err(|_| Cancelled)?;
+            let stop = Stop::once(progress.flag()).counting(progress.counter());
+            let document = Document::unless(path, *profile, stop).map_err(|_| Cancelled)?;
             let document = Arc::new(document);
             let derived = Derived::begun(work, &document);
             Ok(LoadResult::Read(document, Box::new(derived)))
