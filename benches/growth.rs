@@ -13,9 +13,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use highwater::advisor::{Finding, PROGRAM_RULES, ProgramContext, batch_size, plan};
-use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::packing::{Families, Order, fallback, online};
 use highwater::analysis::what_if::{Depth, Edit, Memory};
+use highwater::analysis::{ProfileAnalysis, Stop};
 use highwater::model::{Bytes, MemorySpace};
 use highwater::open::open_input;
 use highwater::source::{Input, Progress};
@@ -81,7 +81,7 @@ fn measure(layers: usize) -> (usize, Times) {
     note("classes and labels", start.elapsed());
     note("prepare for changes", least(|| Memory::new(program, scene.analysis, scene.space, scene.device)));
     let capacity = Bytes((scene.space.xprof.allocated.0 as f64 * SHARE) as u64);
-    let case = ProgramContext::new(0, scene, Some(capacity));
+    let case = ProgramContext::new(0, scene, Some(capacity), Stop::NEVER);
     for text in EDITS {
         let edits: Vec<Edit> = vec![text.parse().expect("is a change")];
         let memory = &case.memory;
@@ -92,7 +92,7 @@ fn measure(layers: usize) -> (usize, Times) {
     note("pack in program order", least(|| online(&blocks)));
     note("pack by size", least(|| fallback(&blocks, Order::Size)));
     note("pack by span", least(|| fallback(&blocks, Order::Span)));
-    let fresh = || ProgramContext::new(0, scene, Some(capacity));
+    let fresh = || ProgramContext::new(0, scene, Some(capacity), Stop::NEVER);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in PROGRAM_RULES {
         let mut best = Duration::MAX;

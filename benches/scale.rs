@@ -174,8 +174,10 @@ fn opened(path: &Path, progress: &Progress) -> bool {
         assert!(progress.check().is_err(), "{}", profile.err().map(|error| error.to_string()).unwrap_or_default());
         return false;
     };
-    progress.begin(Stage::Analysing, 0);
-    let is_whole = ProfileAnalysis::unless(&profile, Stop::once(progress.flag())).map(std::hint::black_box).is_ok();
+    progress.begin(Stage::Analysing, ProfileAnalysis::steps(&profile));
+    let is_whole = ProfileAnalysis::unless(&profile, Stop::once(progress.flag()).counting(progress.counter()))
+        .map(std::hint::black_box)
+        .is_ok();
     // Without the time of freeing it, which the window spends where nobody waits.
     if is_whole {
         std::mem::forget(profile);

@@ -46,7 +46,7 @@ pub use plan::Plan;
 pub use program_context::{AtPeak, ProgramContext};
 pub use subject::{ProgramRule, Rule, Subject};
 
-use crate::analysis::ProfileAnalysis;
+use crate::analysis::{ProfileAnalysis, Stop, Stopped};
 use crate::model::{Bytes, MemorySpace, Profile};
 
 /// Rules about whole profiles.
@@ -112,19 +112,35 @@ pub fn advise(profile: &Profile, analysis: &ProfileAnalysis) -> Advice {
 /// As [`advise`], with another HBM capacity than the device's.
 #[must_use]
 pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: Option<Bytes>) -> Advice {
-    let cases = contexts(profile, analysis, capacity);
-    let findings = run_rules(&Subject { profile, analysis }, &cases);
+    advise_unless(profile, analysis, capacity, Stop::NEVER).unwrap_or_default()
+}
+
+/// As [`advise_against`], unless it is stopped: rules and plans then try nothing more, and end soon.
+///
+/// # Errors
+/// If it was.
+pub fn advise_unless(
+    profile: &Profile,
+    analysis: &ProfileAnalysis,
+    capacity: Option<Bytes>,
+    stop: Stop<'_>,
+) -> Result<Advice, Stopped> {
+    let cases = contexts(profile, analysis, capacity, stop)?;
+    let findings = run_rules(&Subject { profile, analysis }, &cases, stop)?;
     let (plans, batches) = rayon::join(
         || cases.iter().filter_map(|case| plan::plan(case, &findings)).collect(),
         || cases.iter().filter_map(batch_fit).collect(),
     );
-    Advice { findings, plans, batches }
+    // What was tried since then may have come to nothing.
+    stop.check()?;
+    Ok(Advice { findings, plans, batches })
 }
 
 /// Only the findings of [`advise`], without plans and the largest batch.
 #[must_use]
 pub fn findings(profile: &Profile, analysis: &ProfileAnalysis) -> Vec<Finding> {
-    run_rules(&Subject { profile, analysis }, &contexts(profile, analysis, None))
+    let cases = contexts(profile, analysis, None, Stop::NEVER).unwrap_or_default();
+    run_rules(&Subject { profile, analysis }, &cases, Stop::NEVER).unwrap_or_default()
 }
 
 /// The HBM of each program.
@@ -132,14 +148,15 @@ fn contexts<'a>(
     profile: &'a Profile,
     analysis: &'a ProfileAnalysis,
     capacity: Option<Bytes>,
-) -> Vec<ProgramContext<'a>> {
-    (0..profile.programs.len())
-        .filter_map(|row| Some(ProgramContext::new(row, analysis.scene(profile, row, MemorySpace::HBM)?, capacity)))
-        .collect()
+    stop: Stop<'a>,
+) -> Result<Vec<ProgramContext<'a>>, Stopped> {
+    let scenes =
+        (0..profile.programs.len()).filter_map(|row| Some((row, analysis.scene(profile, row, MemorySpace::HBM)?)));
+    scenes.map(|(row, scene)| stop.check().map(|()| ProgramContext::new(row, scene, capacity, stop))).collect()
 }
 
 /// What every rule finds, ranked.
-fn run_rules(subject: &Subject<'_>, cases: &[ProgramContext<'_>]) -> Vec<Finding> {
+fn run_rules(subject: &Subject<'_>, cases: &[ProgramContext<'_>], stop: Stop<'_>) -> Result<Vec<Finding>, Stopped> {
     use rayon::prelude::*;
     let mut findings = Vec::new();
     for rule in RULES.iter().copied().flatten() {
@@ -149,18 +166,19 @@ fn run_rules(subject: &Subject<'_>, cases: &[ProgramContext<'_>]) -> Vec<Finding
         let found: Vec<Vec<Finding>> = PROGRAM_RULES
             .par_iter()
             .map(|rule| {
+                stop.check()?;
                 let mut found = Vec::new();
                 (rule.run)(case, &mut found);
-                found
+                Ok(found)
             })
-            .collect();
+            .collect::<Result<_, Stopped>>()?;
         findings.extend(found.into_iter().flatten());
         temporaries::run(case, &mut findings);
         residents::run(case, &mut findings);
     }
     rank(&mut findings);
     say_once(&mut findings);
-    findings
+    Ok(findings)
 }
 
 fn batch_fit(case: &ProgramContext<'_>) -> Option<BatchFit> {

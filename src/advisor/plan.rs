@@ -2,13 +2,15 @@
 
 use std::cmp::Reverse;
 
+use rayon::prelude::*;
+
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, in_a_row};
 use super::search::{Rank, Search, effort, subsets};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pattern::matches;
-use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, Prediction, SCAN, TryVerdict};
+use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, Prediction, SCAN, Trial, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
 
 /// A list of changes and their combined effect.
@@ -173,9 +175,12 @@ fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan, level: ChangesResults
         let plan = of_prediction(case, &prediction, rules, nearest.changes_results.max(changes));
         plan.fits.then_some(plan)
     };
-    let parts = || BATCH_PARTS.into_iter().filter(|&parts| now % i64::from(parts) == 0);
-    let micro = || parts().find_map(|parts| with(Edit::Micro(parts), of_micro));
-    let batch = || parts().find_map(|parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes));
+    let parts: Vec<u32> = BATCH_PARTS.into_iter().filter(|&parts| now % i64::from(parts) == 0).collect();
+    let first = |with: &(dyn Fn(u32) -> Option<Plan> + Sync)| {
+        parts.chunks(2).find_map(|few| few.par_iter().find_map_first(|&parts| with(parts)))
+    };
+    let micro = || first(&|parts| with(Edit::Micro(parts), of_micro));
+    let batch = || first(&|parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes));
     let micro = if level >= of_micro { micro() } else { None };
     micro.or_else(|| if level == ChangesResults::Maybe { batch() } else { None })
 }
@@ -194,15 +199,16 @@ impl Plan {
     }
 }
 
-/// What some changes of some rules come to.
+/// What some changes of some rules come to; they may have been applied already.
 pub(super) fn evaluated(
     case: &ProgramContext<'_>,
-    edits: &[Edit],
+    (edits, applied): (&[Edit], Option<&Trial<'_>>),
     rules: Vec<&'static str>,
     changes_results: ChangesResults,
     depth: Depth,
 ) -> Plan {
-    of_prediction(case, &case.try_to(edits, depth), rules, changes_results)
+    let tried = applied.map_or_else(|| case.try_to(edits, depth), |applied| case.try_applied(applied, depth));
+    of_prediction(case, &tried, rules, changes_results)
 }
 
 /// What a prediction for the changes of some rules comes to.
@@ -277,9 +283,14 @@ fn fewest_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
         case.try_if_it_can_fit(&edits(layers), Depth::Verdict).is_some_and(|prediction| of(&prediction).fits)
     };
     let guess = if all > FEW_LAYERS { guessed_layers(case, &plan, at, all) } else { 0 };
+    let most = (f64::from(all) * NEARLY_ALL) as u32;
+    // Where it seems to take nearly all of them, whether it does is asked first: how many exactly is not said then.
+    if guess > most && !fits(most) {
+        return plan;
+    }
     let high = first_that_fits(all, guess, fits);
     let fewest = of(&case.try_out(&edits(high)));
-    if high > 0 && f64::from(high) <= f64::from(all) * NEARLY_ALL && fewest.fits { fewest } else { plan }
+    if high > 0 && high <= most && fewest.fits { fewest } else { plan }
 }
 
 /// About how many layers it takes to fit, of those that the change at a place checkpoints: each saves about the same, so a

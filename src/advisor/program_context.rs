@@ -11,8 +11,8 @@ use crate::analysis::flow::steps::Steps;
 use crate::analysis::once::once;
 use crate::analysis::packing::{FALLBACK_SHARE, Family};
 use crate::analysis::what_if::saved_for_backward::{Stack, is_among};
-use crate::analysis::what_if::{Base, Depth, Edit, Memory, Prediction, Role, TryVerdict};
-use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis};
+use crate::analysis::what_if::{Base, Depth, Edit, Memory, Prediction, Role, Trial, TryVerdict};
+use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis, Stop};
 use crate::model::{BufferId, Bytes, Device, ElementType, Program, ShapeNode, percent, thousands};
 
 /// Reference of most rules.
@@ -45,6 +45,8 @@ pub struct ProgramContext<'a> {
     normalises: OnceLock<bool>,
     /// Changes that were worked out.
     tried: Tried,
+    /// Once it says so, changes are not worked out any more.
+    stop: Stop<'a>,
 }
 
 /// A temporary at the peak.
@@ -59,9 +61,10 @@ pub struct AtPeak {
 }
 
 impl<'a> ProgramContext<'a> {
-    /// Prepares the HBM of a program, with `capacity` in place of the device's if given.
+    /// Prepares the HBM of a program, with `capacity` in place of the device's if given. Once it is to stop, changes come
+    /// to what there is without them, for which no rule searches long.
     #[must_use]
-    pub fn new(row: usize, scene: Scene<'a>, capacity: Option<Bytes>) -> Self {
+    pub fn new(row: usize, scene: Scene<'a>, capacity: Option<Bytes>, stop: Stop<'a>) -> Self {
         let Scene { program, analysis, space, device, .. } = scene;
         let memory = scene.memory_against(capacity);
         let before = scene.unchanged(&memory);
@@ -92,7 +95,7 @@ impl<'a> ProgramContext<'a> {
             .collect();
         peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
         let (largest_batch, normalises, tried) = (OnceLock::new(), OnceLock::new(), Tried::default());
-        Self { row, program, analysis, space, device, memory, before, peak, largest_batch, normalises, tried }
+        Self { row, program, analysis, space, device, memory, before, peak, largest_batch, normalises, tried, stop }
     }
 
     /// Allocated bytes.
@@ -173,18 +176,36 @@ impl<'a> ProgramContext<'a> {
     /// As [`Self::try_out`], to another depth.
     #[must_use]
     pub fn try_to(&self, edits: &[Edit], depth: Depth) -> Arc<Prediction> {
+        if self.stop.check().is_err() {
+            return Arc::clone(&self.before);
+        }
         self.tried.prediction(&self.memory, self.program, edits, depth)
     }
 
     /// As [`Self::try_to`]; `None` where more is live at once than there is memory, which takes no packing to tell.
     #[must_use]
     pub fn try_if_it_can_fit(&self, edits: &[Edit], depth: Depth) -> Option<Arc<Prediction>> {
+        self.stop.check().ok()?;
         self.tried.prediction_if_it_can_fit(&self.memory, self.program, edits, depth)
+    }
+
+    /// Changes applied, where not even the fewest bytes after them are known yet.
+    pub(super) fn untried(&self, edits: &[Edit]) -> Option<Trial<'_>> {
+        self.stop.check().ok()?;
+        self.tried.known_least(edits).is_none().then(|| Trial::new(&self.memory, self.program, edits))
+    }
+
+    /// As [`Self::try_to`], of changes that have been applied.
+    pub(super) fn try_applied(&self, trial: &Trial<'_>, depth: Depth) -> Arc<Prediction> {
+        self.tried.prediction_of(trial, depth)
     }
 
     /// The fewest bytes that any packer can allocate after some changes.
     #[must_use]
     pub fn least(&self, edits: &[Edit]) -> Bytes {
+        if self.stop.check().is_err() {
+            return self.before.least;
+        }
         self.tried.least(&self.memory, self.program, edits)
     }
 
@@ -229,6 +250,9 @@ impl<'a> ProgramContext<'a> {
     /// Says what there is to gain at most when some temporaries are not there. No change can be named that does just
     /// this, so nothing is saved for sure.
     pub fn at_stake_without(&self, finding: &mut Finding, families: &[usize], at_most: &str) {
+        if self.stop.check().is_err() {
+            return;
+        }
         let most = self.memory.without(self.program, families);
         let saved = self.saved(&most);
         finding.at_stake_bytes = finding.at_stake_bytes.or((saved > 0).then_some(Bytes(saved)));

@@ -2,14 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::finding::{ChangesResults, Finding};
 use super::plan::Plan;
 use super::program_context::ProgramContext;
-use crate::analysis::what_if::{Depth, Edit};
+use crate::analysis::what_if::{Depth, Edit, Trial};
 use crate::model::Bytes;
 
 /// How good a set of changes is: whether the program fits, whether results stay the same, allocated bytes.
@@ -22,11 +22,16 @@ pub(super) struct Search<'a, 'c> {
     pub candidates: Vec<&'a Finding>,
     bounds: Mutex<HashMap<Vec<usize>, Rank>>,
     plans: Mutex<HashMap<(Vec<usize>, Depth), Plan>>,
+    /// Sets that are promising, applied: they are packed next.
+    applied: Mutex<Vec<(Rank, Arc<Trial<'a>>)>>,
 }
+
+/// Most sets that are kept applied: each takes as much memory as there are buffers.
+const MOST_APPLIED: usize = 2;
 
 /// What is remembered under a key, or worked out without holding the lock.
 fn remembered<K: std::hash::Hash + Eq, V: Clone>(known: &Mutex<HashMap<K, V>>, key: K, make: impl FnOnce() -> V) -> V {
-    let lock = || known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = lock().get(&key) {
         return found.clone();
     }
@@ -38,7 +43,7 @@ fn remembered<K: std::hash::Hash + Eq, V: Clone>(known: &Mutex<HashMap<K, V>>, k
 impl<'a, 'c> Search<'a, 'c> {
     /// A search among some findings.
     pub fn new(case: &'a ProgramContext<'c>, candidates: Vec<&'a Finding>) -> Self {
-        Self { case, candidates, bounds: Mutex::default(), plans: Mutex::default() }
+        Self { case, candidates, bounds: Mutex::default(), plans: Mutex::default(), applied: Mutex::default() }
     }
 
     /// The changes of some findings (rows of the candidates), their rules, and whether results may change.
@@ -55,16 +60,38 @@ impl<'a, 'c> Search<'a, 'c> {
         key.sort_unstable();
         remembered(&self.bounds, key, || {
             let (edits, _, changes) = self.together(chosen);
-            let least = self.case.least(&edits);
-            (self.case.memory.capacity.is_some_and(|capacity| least.0 <= capacity), Reverse(changes), Reverse(least))
+            let trial = self.case.untried(&edits);
+            let least = trial.as_ref().map_or_else(|| self.case.least(&edits), Trial::least);
+            let fits = self.case.memory.capacity.is_some_and(|capacity| least.0 <= capacity);
+            let rank = (fits, Reverse(changes), Reverse(least));
+            if let Some(trial) = trial {
+                self.keep(rank, trial);
+            }
+            rank
         })
+    }
+
+    /// Keeps a set that was applied, if it is among the most promising ones.
+    fn keep(&self, rank: Rank, trial: Trial<'a>) {
+        let mut applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = applied.partition_point(|kept| kept.0 >= rank);
+        if at < MOST_APPLIED {
+            applied.insert(at, (rank, Arc::new(trial)));
+            applied.truncate(MOST_APPLIED);
+        }
+    }
+
+    /// The changes applied, where they were kept.
+    fn applied(&self, edits: &[Edit]) -> Option<Arc<Trial<'a>>> {
+        let applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
+        applied.iter().find(|kept| kept.1.edits() == edits).map(|kept| Arc::clone(&kept.1))
     }
 
     /// What a set of changes comes to, in this order.
     pub fn try_out(&self, chosen: &[usize], depth: Depth) -> Plan {
         remembered(&self.plans, (chosen.to_vec(), depth), || {
             let (edits, rules, changes) = self.together(chosen);
-            super::plan::evaluated(self.case, &edits, rules, changes, depth)
+            super::plan::evaluated(self.case, (&edits, self.applied(&edits).as_deref()), rules, changes, depth)
         })
     }
 
@@ -78,6 +105,8 @@ impl<'a, 'c> Search<'a, 'c> {
     /// The best of some sets by estimate, the first of equal ones. Those are packed that may be the best, the most
     /// promising first.
     pub fn best_of(&self, sets: &[Vec<usize>]) -> Option<(usize, Plan)> {
+        // What was promising before has been packed by now, and another level of changes has other ranks.
+        self.applied.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let bounds: Vec<Rank> = sets.par_iter().map(|chosen| self.bound(chosen)).collect();
         let mut order: Vec<usize> = (0..sets.len()).collect();
         order.sort_by_key(|&row| (Reverse(bounds[row]), row));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::advisor::{Finding, ProgramContext};
 use crate::analysis::packing::{Families, online};
-use crate::analysis::{ProgramAnalysis, ProgramParts};
+use crate::analysis::{ProgramAnalysis, ProgramParts, Stop};
 use crate::model::{
     Allocation, Assigned, BufferId, Bytes, Capacity, Computation, ComputationId, Device, ElementType, EventKind,
     HeapEvent, HeapTrace, InstructionId, Layout, MemorySpace, Metadata, NO_ROW, Opcode, Program, ProgramText,
@@ -145,7 +145,7 @@ impl Sketch {
         let parts = ProgramParts::new(&analysis);
         if let Some(scene) = parts.scenes(&self.program, &analysis, &device).find(|s| s.space.color == MemorySpace::HBM)
         {
-            rule(&ProgramContext::new(0, scene, None), &mut findings);
+            rule(&ProgramContext::new(0, scene, None, Stop::NEVER), &mut findings);
         }
         findings
     }

@@ -25,9 +25,9 @@ impl Tried {
         self.find(|_, prediction| prediction.edits == edits)
     }
 
-    fn predict(&self, trial: Trial<'_>, edits: &[Edit], depth: Depth) -> Arc<Prediction> {
+    fn predict(&self, trial: &Trial<'_>, edits: &[Edit], depth: Depth) -> Arc<Prediction> {
         let online = self.like(edits).map(|known| known.allocated_online);
-        let prediction = Arc::new(trial.predict(depth, online).without_blocks());
+        let prediction = Arc::new(trial.outlook(depth, online).without_blocks());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((depth, Arc::clone(&prediction)));
         prediction
     }
@@ -35,7 +35,12 @@ impl Tried {
     /// What changes come to, worked out once.
     pub fn prediction(&self, memory: &Memory, program: &Program, edits: &[Edit], depth: Depth) -> Arc<Prediction> {
         let known = self.of(edits, depth);
-        known.unwrap_or_else(|| self.predict(Trial::new(memory, program, edits), edits, depth))
+        known.unwrap_or_else(|| self.predict(&Trial::new(memory, program, edits), edits, depth))
+    }
+
+    /// As [`Self::prediction`], of changes that have been applied.
+    pub fn prediction_of(&self, trial: &Trial<'_>, depth: Depth) -> Arc<Prediction> {
+        self.of(trial.edits(), depth).unwrap_or_else(|| self.predict(trial, trial.edits(), depth))
     }
 
     /// As [`Self::prediction`]; `None` where more is live at once than there is memory, which takes no packing to tell.
@@ -52,12 +57,17 @@ impl Tried {
         }
         self.of(edits, depth).or_else(|| {
             let trial = Trial::new(memory, program, edits);
-            can_fit(trial.least()).then(|| self.predict(trial, edits, depth))
+            can_fit(trial.least()).then(|| self.predict(&trial, edits, depth))
         })
+    }
+
+    /// The fewest bytes that any packer can allocate after some changes, where that is known.
+    pub fn known_least(&self, edits: &[Edit]) -> Option<Bytes> {
+        self.like(edits).map(|known| known.least)
     }
 
     /// The fewest bytes that any packer can allocate after some changes.
     pub fn least(&self, memory: &Memory, program: &Program, edits: &[Edit]) -> Bytes {
-        self.like(edits).map_or_else(|| memory.least(program, edits), |known| known.least)
+        self.known_least(edits).unwrap_or_else(|| memory.least(program, edits))
     }
 }

@@ -34,6 +34,12 @@ pub struct ProfileAnalysis {
 }
 
 impl ProfileAnalysis {
+    /// Steps that [`Self::unless`] counts, at most.
+    #[must_use]
+    pub fn steps(profile: &Profile) -> u64 {
+        profile.programs.iter().map(ProgramAnalysis::steps).sum()
+    }
+
     /// Analyses a profile.
     #[must_use]
     pub fn new(profile: &Profile) -> Self {

@@ -111,6 +111,12 @@ impl LifetimeFrom {
 }
 
 impl ProgramAnalysis {
+    /// Steps that [`Self::unless`] counts, at most: those of the live ranges, and those of each memory space.
+    #[must_use]
+    pub fn steps(program: &Program) -> u64 {
+        4 + 4 * xprof::colors(program).len() as u64
+    }
+
     /// Analyses a program.
     #[must_use]
     pub fn new(program: &Program, device: &Device) -> Self {
@@ -132,6 +138,7 @@ impl ProgramAnalysis {
                 let replay = |&color: &MemorySpace| {
                     let mut replay = xprof::space_with(program, &traces, color, &mut scratch, stop)?;
                     sort_spans(&mut replay.spans, program.buffers.len());
+                    stop.step()?;
                     Ok(replay)
                 };
                 let replays: Result<Vec<XprofSpace>, Stopped> = colors.iter().map(replay).collect();
@@ -243,10 +250,11 @@ impl SpaceAnalysis {
             || Self::without_occupancy(program, device, live, xprof),
         );
         space.occupancy = occupancy?;
-        stop.check()?;
+        stop.step()?;
         let rows = space.rows_at_peak(program, live);
-        stop.check()?;
+        stop.step()?;
         space.at_peak = PeakContents::new(program, traces, rows);
+        stop.step()?;
         if space.occupancy.is_none() && space.xprof.peak_is_known {
             space.at_peak.unlisted = space.peak().saturating_sub(space.at_peak.bytes());
         }

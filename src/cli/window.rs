@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
 use highwater::export::report::Format;
-use highwater::ui::app;
+use highwater::ui::app::{self, Stats};
 use highwater::ui::session::Options;
 
 use super::Command;
@@ -21,6 +21,9 @@ pub struct WindowArgs {
     /// Follow a folder, which may not be there yet: programs appear as they are complete, and one that fails is shown
     #[arg(long, value_name = "FOLDER")]
     follow: Option<PathBuf>,
+    /// Say on standard error when the window showed its first frame, and the verdict, curve and advice of each file
+    #[arg(long)]
+    stats: bool,
     #[command(flatten)]
     link: LinkArgs,
 }
@@ -68,8 +71,9 @@ pub fn open(args: WindowArgs) -> ExitCode {
         );
         return ExitCode::from(EXIT_WRONG);
     }
-    let Err(error) = app::run_window(targets.clone(), args.follow.clone(), Options::default(), args.link.link(sets))
-    else {
+    let stats = if args.stats { Stats::Said } else { Stats::Quiet };
+    let link = args.link.link(sets);
+    let Err(error) = app::run_window(targets.clone(), args.follow.clone(), Options::default(), link, stats) else {
         return ExitCode::SUCCESS;
     };
     if targets.is_empty() && args.follow.is_some() {
@@ -101,7 +105,7 @@ pub fn open(args: WindowArgs) -> ExitCode {
         instructions: Vec::new(),
         against: None,
         width: None,
-        stats: false,
+        stats: args.stats,
     };
     report::print(&unfolded(targets), &args)
 }

@@ -89,6 +89,12 @@ impl Progress {
         &self.cancelled
     }
 
+    /// The completed steps of the current stage, for code that only counts.
+    #[must_use]
+    pub const fn counter(&self) -> &AtomicU64 {
+        &self.done
+    }
+
     /// Begins a stage of `total` steps (bytes when reading); 0 if the total is unknown.
     pub fn begin(&self, stage: Stage, total: u64) {
         self.done.store(0, Ordering::Relaxed);

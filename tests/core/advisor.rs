@@ -2,11 +2,12 @@
 //! one that fits, no finding is critical.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use highwater::advisor::{Severity, advise};
+use highwater::advisor::{Severity, advise, advise_unless};
 use highwater::analysis::what_if::{Depth, Edit};
-use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, Verdict};
+use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, Stop, Stopped, Verdict};
 use highwater::model::{Bytes, Capacity, MemorySpace};
 use highwater::open::open_path;
 use highwater::source::Progress;
@@ -124,6 +125,16 @@ pub fn check_rules(files: &Files, fires: &[(&str, &str, u64)], silent: &[(&str, 
 #[test]
 fn rules_fire_on_evidence_and_are_silent_without() {
     check_rules(&Files::of_project(), FIRES, SILENT);
+}
+
+#[test]
+fn advice_that_nobody_waits_for_is_not_given() {
+    let profile = open_path(&Files::of_project().case("v5e_gpt_m_oom"), &Progress::default()).expect("opens");
+    let analysis = ProfileAnalysis::new(&profile);
+    let asked = |stop: Stop<'_>| advise_unless(&profile, &analysis, None, stop).map(|advice| advice.findings.len());
+    assert_eq!(asked(Stop::once(&AtomicBool::new(true))), Err(Stopped));
+    let whole = advise(&profile, &analysis).findings.len();
+    assert_eq!(asked(Stop::once(&AtomicBool::new(false))), Ok(whole), "what was stopped leaves nothing behind");
 }
 
 /// Checks that the first two findings of every program contain the known cause; returns the number of causes checked.

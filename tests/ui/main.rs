@@ -39,5 +39,6 @@ mod timeline;
 mod torch_failure;
 mod treemap;
 mod views;
+mod waiting;
 mod walk_through;
 mod window;

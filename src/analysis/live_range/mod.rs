@@ -46,7 +46,9 @@ impl LiveRanges {
             return Ok(Some(Self::from_report(program, reported)));
         }
         let Some(flat) = Flat::new(program, stop)? else { return Ok(None) };
+        stop.step()?;
         let values = Values::new(program, &flat, stop)?;
+        stop.step()?;
         let mut buffer_at = vec![NO_ROW; values.value.len()];
         for (row, (&instruction, &node)) in program.buffers.instruction.iter().zip(&program.buffers.node).enumerate() {
             if instruction != NO_ROW
@@ -56,12 +58,13 @@ impl LiveRanges {
                 buffer_at[position as usize] = row as u32;
             }
         }
-        stop.check()?;
+        stop.step()?;
         let order = |position: u32| match buffer_at[position as usize] {
             NO_ROW => i64::MAX,
             row => program.buffers.number[row as usize],
         };
         let ranges = ranges::ranges(program, &flat, &values, &order, stop)?;
+        stop.step()?;
         let mut start = vec![NO_ROW; program.buffers.len()];
         let mut end = vec![0; program.buffers.len()];
         for (position, &row) in buffer_at.iter().enumerate() {

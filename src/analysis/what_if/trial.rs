@@ -17,7 +17,7 @@ const GATHERED: u64 = 3;
 pub struct Trial<'a> {
     memory: &'a Memory,
     program: &'a Program,
-    edits: &'a [Edit],
+    edits: Vec<Edit>,
     state: State<'a>,
     sizes: Sizes,
     /// Bytes of temporaries that are live at once, and when.
@@ -25,23 +25,25 @@ pub struct Trial<'a> {
     least: u64,
     /// The fewest bytes if nothing is computed again; 0 where nothing is.
     brought_back: u64,
+    /// The fewest bytes if the program is not ordered, where that was worked out beside.
+    unordered: Option<u64>,
 }
 
 impl<'a> Trial<'a> {
     /// Applies changes.
     #[must_use]
-    pub fn new(memory: &'a Memory, program: &'a Program, edits: &'a [Edit]) -> Self {
-        let trial = Self::finished(State::changed(program, memory, edits), edits);
-        let Some(capacity) = memory.capacity.filter(|_| !trial.state.is_ordered && trial.state.kinds.remat) else {
-            return trial;
-        };
+    pub fn new(memory: &'a Memory, program: &'a Program, edits: &[Edit]) -> Self {
+        let with =
+            |assume: fn(&mut State<'a>)| Self::finished(State::changed_if(program, memory, edits, assume), edits);
+        // The order of a program makes a difference where layers are checkpointed.
+        let is_remat = edits.iter().any(|edit| matches!(edit, Edit::Remat(..)));
+        let Some(capacity) = memory.capacity.filter(|_| memory.is_over() && is_remat) else { return with(|_| {}) };
         // A program that does not fit is printed before the compiler orders it; if it fits now, it is ordered.
-        let ordered = State::changed_if(program, memory, edits, |state| state.is_ordered = true);
-        let ordered = Self::finished(ordered, edits);
-        if ordered.least <= capacity { ordered } else { trial }
+        let (trial, ordered) = rayon::join(|| with(|_| {}), || with(|state| state.is_ordered = true));
+        if ordered.least <= capacity { Self { unordered: Some(trial.least), ..ordered } } else { trial }
     }
 
-    fn finished(mut state: State<'a>, edits: &'a [Edit]) -> Self {
+    fn finished(mut state: State<'a>, edits: &[Edit]) -> Self {
         let (memory, program) = (state.memory, state.program);
         let mut sizes = state.finish();
         let mut most_live = packing::most_live(&sizes.blocks);
@@ -57,13 +59,20 @@ impl<'a> Trial<'a> {
                 (sizes, most_live, least) = (kept, live, brought_back);
             }
         }
-        Self { memory, program, edits, state, sizes, most_live, least, brought_back }
+        let edits = edits.to_vec();
+        Self { memory, program, edits, state, sizes, most_live, least, brought_back, unordered: None }
     }
 
     /// The fewest bytes that any packer can allocate: what is live at once.
     #[must_use]
     pub const fn least(&self) -> Bytes {
         Bytes(self.least)
+    }
+
+    /// The changes.
+    #[must_use]
+    pub fn edits(&self) -> &[Edit] {
+        &self.edits
     }
 
     /// Bytes of the heap packed in program order, and where the blocks lie where that is asked for; `known` are those
@@ -81,7 +90,7 @@ impl<'a> Trial<'a> {
 
     /// The same changes, where something else is assumed.
     fn changed_if(&self, assume: impl FnOnce(&mut State<'a>)) -> State<'a> {
-        State::changed_if(self.program, self.memory, self.edits, assume)
+        State::changed_if(self.program, self.memory, &self.edits, assume)
     }
 
     /// Bytes allocated if the compiler does all it may; `None` where that makes no difference.
@@ -96,21 +105,31 @@ impl<'a> Trial<'a> {
     /// of 20 real programs with much room did. `None` where that makes no difference.
     fn postponing(&self, depth: Depth) -> Option<u64> {
         let may_be = self.state.kinds.remat && self.state.is_ordered && depth != Depth::Estimate;
-        (may_be && !self.memory.postponed(self.program).is_empty())
-            .then(|| Self::finished(self.changed_if(|state| state.is_ordered = false), self.edits).least)
+        let unordered = || Self::finished(self.changed_if(|state| state.is_ordered = false), &self.edits).least;
+        (may_be && !self.memory.postponed(self.program).is_empty()).then(|| self.unordered.unwrap_or_else(unordered))
     }
 
     /// The fewest bytes in the worst case of [`State::may_stay`]; `None` where that makes no difference.
     fn worst_case(&self, depth: Depth) -> Option<u64> {
         (self.state.may_stay && depth != Depth::Estimate)
-            .then(|| Self::finished(self.changed_if(|state| state.is_cautious = true), self.edits).least)
+            .then(|| Self::finished(self.changed_if(|state| state.is_cautious = true), &self.edits).least)
     }
 
-    /// Packs what is left; `known_online` are the bytes that packing in program order allocates, where another prediction
-    /// of the same changes has told them.
+    /// Packs what is left.
     #[must_use]
-    pub fn predict(self, depth: Depth, known_online: Option<Bytes>) -> Prediction {
-        let (memory, program, edits) = (self.memory, self.program, self.edits);
+    pub fn predict(self, depth: Depth) -> Prediction {
+        let prediction = self.outlook(depth, None);
+        Prediction { sizes: self.sizes, ..prediction }
+    }
+
+    /// As [`Self::predict`], without the blocks; `known_online` are the bytes that packing in program order allocates,
+    /// where another prediction of the same changes has told them.
+    #[must_use]
+    pub fn outlook(&self, depth: Depth, known_online: Option<Bytes>) -> Prediction {
+        let Self { memory, program, edits, state, sizes, most_live: (live, at), least, brought_back, .. } = self;
+        let (memory, program, edits) = (*memory, *program, edits.as_slice());
+        let (live, at, least, brought_back) = (*live, *at, *least, *brought_back);
+        let (mut untold, mut is_bound) = (state.undecided.clone(), state.is_bound);
         let base = self.sizes.base.iter().fold(self.state.homeless, |sum, &size| sum.saturating_add(size));
         let allocated = |heap: u64| base.saturating_add(heap).saturating_add(memory.rest);
         let known =
@@ -119,7 +138,6 @@ impl<'a> Trial<'a> {
         let cases = || (self.best_case(depth), self.postponing(depth), self.worst_case(depth));
         let ((online, placement), (best_case, postponing, worst_case)) =
             rayon::join(|| self.packed(depth, known), cases);
-        let Self { mut state, sizes, most_live: (live, at), least, brought_back, .. } = self;
         let mut peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
         let limit = |share: f64| memory.room().map(|room| (room as f64 * share) as u64);
         let over = |bytes: u64, share: f64| limit(share).is_some_and(|limit| bytes > limit);
@@ -173,7 +191,7 @@ impl<'a> Trial<'a> {
         let has_reach = is_short && fits_now;
         let mut floor = least;
         if has_reach {
-            let spared = memory.spared_in_loops(program, &sizes, at);
+            let spared = memory.spared_in_loops(program, sizes, at);
             floor = memory.floor(program, edits).unwrap_or(least).min(least.saturating_sub(spared));
         }
         let mut range = memory.allocated_range(state.kinds, expected, brought_back, floor);
@@ -211,10 +229,10 @@ impl<'a> Trial<'a> {
                 range.1 = range.1.min(Bytes(most));
             }
             if state.kinds.sharding && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
-                state.is_bound = true;
-                state.decline(
-                    "how much it takes cannot be told: that depends on whether the compiler divides the gradients with the weights".to_owned(),
-                );
+                is_bound = true;
+                untold.get_or_insert_with(|| {
+                    "how much it takes cannot be told: that depends on whether the compiler divides the gradients with the weights".to_owned()
+                });
             }
         }
         if let (Some(postponing), Some(room)) = (postponing, limit(FALLBACK_SHARE)) {
@@ -249,7 +267,7 @@ impl<'a> Trial<'a> {
         let is_unconstrained = state.divided_like_batch.is_some() && !state.kinds.constrain && memory.has_backward();
         let of_all_devices = base.saturating_add(expected.saturating_sub(base).saturating_mul(GATHERED));
         let may_be_over = |capacity: u64| range.1.0 > capacity || (is_unconstrained && of_all_devices > capacity);
-        let is_untold = state.undecided.is_some() && !state.is_bound;
+        let is_untold = untold.is_some() && !is_bound;
         let mut fits = memory.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
         let verdict = match (fits, memory.capacity) {
             _ if is_untold => TryVerdict::Unknown,
@@ -262,11 +280,11 @@ impl<'a> Trial<'a> {
         if is_untold || (verdict == TryVerdict::MayFit && fits == Some(true)) {
             fits = None;
         }
-        let mut warnings = std::mem::take(&mut state.warnings);
+        let mut warnings = state.warnings.clone();
         if expected > range.1.0 {
             warnings.push("the numbers are for no more recomputation than now; the range is for what the compiler can still recompute".to_owned());
         }
-        memory.warn(&state, &mut warnings);
+        memory.warn(state, &mut warnings);
         let band = if edits.is_empty() { None } else { Some(memory.band(state.kinds)) };
         let lowest = base.saturating_add((live as f64 * state.least_factor) as u64);
         // What needs less than the program that the compiler has made is packed without more recomputation.
@@ -286,13 +304,13 @@ impl<'a> Trial<'a> {
             fits,
             is_tight: fits == Some(true) && over(expected, FALLBACK_SHARE) && !is_less,
             band,
-            undecided: state.undecided.take(),
+            undecided: untold,
             names_nothing: state.names_nothing,
             left_out: state.left_out.clone(),
-            is_bound: state.is_bound,
+            is_bound,
             warnings,
-            pairs: std::mem::take(&mut state.pairs),
-            sizes,
+            pairs: state.pairs.clone(),
+            sizes: Sizes::default(),
             placement,
         }
     }
@@ -312,7 +330,7 @@ impl Memory {
     /// Predicts what some changes do.
     #[must_use]
     pub fn evaluate(&self, program: &Program, edits: &[Edit], depth: Depth) -> Prediction {
-        Trial::new(self, program, edits).predict(depth, None)
+        Trial::new(self, program, edits).predict(depth)
     }
 
     /// The fewest bytes that any packer can allocate after some changes: what is live at once.
@@ -342,7 +360,7 @@ impl Memory {
     pub fn without(&self, program: &Program, families: &[usize]) -> Prediction {
         let mut state = State::new(program, self);
         state.drop_families(families);
-        Trial::finished(state, &[]).predict(Depth::Verdict, None)
+        Trial::finished(state, &[]).predict(Depth::Verdict)
     }
 
     /// Bytes left if the compiler recomputes every layer of the forward pass that it can: those of their checkpoints. It

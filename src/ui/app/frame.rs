@@ -10,12 +10,14 @@ use super::files::program_row::ListStyle;
 use super::files::writing::Writing;
 use super::files::{FileEntry, FileState};
 use super::help;
+use super::milestones::Reached;
 use super::state::App;
 use crate::open::Target;
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::view::{FIRST, VIEWS};
 use crate::ui::widget::theme::{Theme, space};
 use crate::ui::widget::{cut, keys};
+use crate::ui::work::Derived;
 
 impl App {
     /// Starts opening something; open files stay open.
@@ -28,6 +30,9 @@ impl App {
     pub(super) fn open_one(&mut self, target: Target) {
         let work = self.work();
         self.search.clear();
+        if let Some(milestones) = &mut self.milestones {
+            milestones.open();
+        }
         if !target.path().is_some_and(|path| self.open_if_session(path)) {
             self.files.open(target, &work);
         }
@@ -94,6 +99,11 @@ impl App {
     /// Draws a frame.
     pub fn show(&mut self, ui: &mut Ui) {
         let began = std::time::Instant::now();
+        if let Some(milestones) = &mut self.milestones {
+            for line in milestones.begin() {
+                eprintln!("{line}");
+            }
+        }
         let theme = Theme::of(ui.ctx());
         self.poll();
         self.poll_dialog();
@@ -150,8 +160,26 @@ impl App {
         self.presenter_marks(ui, &theme);
         self.note_settings();
         self.performance.add(began);
+        self.note_milestones(ui.ctx());
         if self.files.is_loading() {
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(60));
+        }
+    }
+
+    /// Notes what this frame shows for the first time; asks for one more frame then, which tells that this one was drawn.
+    fn note_milestones(&mut self, ctx: &egui::Context) {
+        let is_whole = !self.is_busy();
+        let open = self.files.current();
+        let (verdict, derived) = (open.is_some(), open.map(|open| &open.derived));
+        let reached = Reached {
+            verdict,
+            picture: derived.is_some_and(Derived::has_space),
+            advice: derived.is_some_and(Derived::has_advice),
+            is_whole,
+        };
+        let Some(milestones) = &mut self.milestones else { return };
+        if milestones.end(reached) {
+            ctx.request_repaint();
         }
     }
 

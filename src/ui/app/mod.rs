@@ -6,6 +6,7 @@ mod files;
 mod frame;
 mod frame_times;
 pub mod help;
+mod milestones;
 #[cfg(target_os = "linux")]
 mod refused_drops;
 mod run;
@@ -21,4 +22,4 @@ pub use settings_store::SettingsStore;
 pub use share::deep_link::DeepLink;
 pub use share::picture::{draw as draw_picture, draw_svg};
 pub use state::App;
-pub use window::{WindowError, run as run_window};
+pub use window::{Stats, WindowError, run as run_window};

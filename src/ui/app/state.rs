@@ -13,6 +13,7 @@ use super::files::writing::Writing;
 use super::files::{EntryId, Files, PairedFolders, ToCompare};
 use super::frame_times::Performance;
 use super::help::state::Help;
+use super::milestones::Milestones;
 use super::settings_store::SettingsStore;
 use super::share::deep_link::DeepLink;
 use super::share::pressed_keys::PressedKeys;
@@ -92,6 +93,8 @@ pub struct App {
     pub(super) failed_jobs: FailedJobs,
     pub(super) job_times: JobTimes,
     pub(super) performance: Performance,
+    /// Times of what was shown first, where they are asked for.
+    pub(super) milestones: Option<Milestones>,
 }
 
 impl App {
@@ -138,6 +141,7 @@ impl App {
             failed_jobs: FailedJobs::default(),
             job_times: JobTimes::default(),
             performance: Performance::default(),
+            milestones: None,
         };
         app.apply_look();
         app

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::milestones::Milestones;
 #[cfg(target_os = "linux")]
 use super::refused_drops;
 use super::{App, SettingsStore};
@@ -20,6 +21,15 @@ pub enum WindowError {
     Refused(String),
 }
 
+/// Whether to say on standard error when the window showed what a person waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stats {
+    /// Say nothing.
+    Quiet,
+    /// Say it.
+    Said,
+}
+
 /// Shows the window until it is closed, with `targets` open and a folder `followed`.
 ///
 /// # Errors
@@ -29,7 +39,9 @@ pub fn run(
     followed: Option<PathBuf>,
     options: Options,
     link: super::DeepLink,
+    stats: Stats,
 ) -> Result<(), WindowError> {
+    let milestones = (stats == Stats::Said).then(Milestones::default);
     if cfg!(target_os = "linux") && !has("DISPLAY") && !has("WAYLAND_DISPLAY") {
         return Err(WindowError::NoDisplay);
     }
@@ -74,6 +86,7 @@ pub fn run(
                     app.refused_drops = refused_drops::watch(creation, &creation.egui_ctx);
                 }
                 app.link = Some(link);
+                app.milestones = milestones;
                 app.open_named(targets);
                 if let Some(folder) = followed {
                     app.follow(folder);

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::job::{Job, Work};
 use super::search::SearchResults;
-use crate::advisor::{Advice, advise_against};
+use crate::advisor::{Advice, advise_unless};
 use crate::analysis::contributors::Contributor;
 use crate::analysis::map::MemoryMap;
 use crate::analysis::phases::Phases;
@@ -84,7 +85,20 @@ pub struct Derived {
     tables: HashMap<(usize, MemorySpace), SharedJob<BufferTable>>,
 }
 
+/// How long a file that has been analysed waits for its first picture, so that it is shown in one frame.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 impl Derived {
+    /// Results of a document that has just been analysed, with those for its main memory space unless they take long. Not
+    /// for the window's thread.
+    #[must_use]
+    pub fn begun(work: &Work, document: &Arc<Document>) -> Self {
+        let mut derived = Self::default();
+        let (program, color) = document.main();
+        derived.space_job(work, document, program, color).wait(PATIENCE);
+        derived
+    }
+
     /// What is lit in the chosen memory space: what a finding lights, else the search results; while a search runs, the
     /// previous results in the same space. `None` without either, or before the first results.
     pub fn hits(&mut self, work: &Work, document: &Arc<Document>, shared: &Shared) -> Option<Arc<SearchResults>> {
@@ -127,8 +141,8 @@ impl Derived {
     pub fn advice(&mut self, work: &Work, document: &Arc<Document>, capacity: Option<u64>) -> Option<Arc<Advice>> {
         if self.advice.as_ref().is_none_or(|(of, _)| *of != capacity) {
             let document = Arc::clone(document);
-            let job = Job::start(work, "advisor", move || {
-                Arc::new(advise_against(&document.profile, &document.analysis, capacity.map(Bytes)))
+            let job = Job::start_stoppable(work, "advisor", move |stop| {
+                advise_unless(&document.profile, &document.analysis, capacity.map(Bytes), stop).map(Arc::new)
             });
             self.advice = Some((capacity, job));
         }
@@ -177,11 +191,32 @@ impl Derived {
         program: usize,
         color: MemorySpace,
     ) -> Option<Arc<SpaceData>> {
-        let job = self.spaces.entry((program, color)).or_insert_with(|| {
+        self.space_job(work, document, program, color).poll()?.clone()
+    }
+
+    fn space_job(
+        &mut self,
+        work: &Work,
+        document: &Arc<Document>,
+        program: usize,
+        color: MemorySpace,
+    ) -> &mut SharedJob<SpaceData> {
+        self.spaces.entry((program, color)).or_insert_with(|| {
             let document = Arc::clone(document);
             Job::start(work, "memory map", move || SpaceData::new(&document, program, color).map(Arc::new))
-        });
-        job.poll()?.clone()
+        })
+    }
+
+    /// Whether results for some memory space were shown.
+    #[must_use]
+    pub fn has_space(&self) -> bool {
+        self.spaces.values().any(|job| !job.is_running())
+    }
+
+    /// Whether the advisor's findings were shown.
+    #[must_use]
+    pub fn has_advice(&self) -> bool {
+        self.advice.as_ref().is_some_and(|(_, job)| !job.is_running())
     }
 
     /// Columns of all buffers in a memory space; `None` until computed.

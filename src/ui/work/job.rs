@@ -2,12 +2,13 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::times::JobTimes;
+use crate::analysis::{Stop, Stopped};
 
 /// How to run jobs.
 #[derive(Clone)]
@@ -102,6 +103,17 @@ impl FailedJobs {
 /// A job and its result.
 pub struct Job<T> {
     state: State<T>,
+    /// Stops it when nobody waits for it any more.
+    _stopper: Option<Stopper>,
+}
+
+/// Sets a flag when it goes.
+struct Stopper(Arc<AtomicBool>);
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 enum State<T> {
@@ -113,28 +125,30 @@ enum State<T> {
 impl<T: Send + 'static> Job<T> {
     /// Starts `run` on a thread called `name`, which says what is computed. A panic is reported in [`Work::failed`].
     pub fn start(work: &Work, name: &str, run: impl FnOnce() -> T + Send + 'static) -> Self {
-        if work.synchronous {
-            let state = finished(run, name, work).map_or(State::Failed, State::Done);
-            return Self { state };
-        }
-        let (sender, receiver) = channel();
-        let (job, own) = (name.to_owned(), work.clone());
-        own.running.fetch_add(1, Ordering::Relaxed);
-        let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            let result = finished(run, &job, &own);
-            // The receiver is gone if the document was closed.
-            let _ = sender.send(result);
-            own.running.fetch_sub(1, Ordering::Relaxed);
-            own.ctx.request_repaint();
-        });
-        if let Err(error) = spawned {
-            work.running.fetch_sub(1, Ordering::Relaxed);
-            work.failed.push(FailedJob { job: name.to_owned(), message: error.to_string() });
-            return Self { state: State::Failed };
-        }
-        Self { state: State::Running(receiver) }
+        Self { state: State::start(work, name, move || Some(run())), _stopper: None }
     }
 
+    /// As [`Self::start`], for work that is told to stop once the job is dropped: its file was closed, or something else
+    /// is asked for.
+    pub fn start_stoppable(
+        work: &Work,
+        name: &str,
+        run: impl FnOnce(Stop<'_>) -> Result<T, Stopped> + Send + 'static,
+    ) -> Self {
+        let flag = Arc::new(AtomicBool::new(false));
+        let stopper = Stopper(Arc::clone(&flag));
+        let state = State::start(work, name, move || run(Stop::once(&flag)).ok());
+        Self { state, _stopper: Some(stopper) }
+    }
+
+    /// Waits for the result, but not longer than that.
+    pub fn wait(&mut self, most: Duration) {
+        if let State::Running(receiver) = &self.state
+            && let Ok(result) = receiver.recv_timeout(most)
+        {
+            self.state = result.map_or(State::Failed, State::Done);
+        }
+    }
     /// The result; `None` while the job runs and if it failed.
     pub fn poll(&mut self) -> Option<&T> {
         if let State::Running(receiver) = &self.state {
@@ -172,12 +186,37 @@ impl<T: Send + 'static> Job<T> {
     }
 }
 
+impl<T: Send + 'static> State<T> {
+    /// Starts the work, which has no result if it was stopped.
+    fn start(work: &Work, name: &str, run: impl FnOnce() -> Option<T> + Send + 'static) -> Self {
+        if work.synchronous {
+            return finished(run, name, work).map_or(Self::Failed, Self::Done);
+        }
+        let (sender, receiver) = channel();
+        let (job, own) = (name.to_owned(), work.clone());
+        own.running.fetch_add(1, Ordering::Relaxed);
+        let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let result = finished(run, &job, &own);
+            // The receiver is gone if the document was closed.
+            let _ = sender.send(result);
+            own.running.fetch_sub(1, Ordering::Relaxed);
+            own.ctx.request_repaint();
+        });
+        if let Err(error) = spawned {
+            work.running.fetch_sub(1, Ordering::Relaxed);
+            work.failed.push(FailedJob { job: name.to_owned(), message: error.to_string() });
+            return Self::Failed;
+        }
+        Self::Running(receiver)
+    }
+}
+
 /// Runs the work; a panic is reported.
-fn finished<T>(run: impl FnOnce() -> T, name: &str, work: &Work) -> Option<T> {
+fn finished<T>(run: impl FnOnce() -> Option<T>, name: &str, work: &Work) -> Option<T> {
     let began = Instant::now();
     let result = catch_unwind(AssertUnwindSafe(run));
     work.times.add(name, began.elapsed());
-    result.map_err(|panic| work.failed.push(FailedJob::new(name, panic.as_ref()))).ok()
+    result.map_err(|panic| work.failed.push(FailedJob::new(name, panic.as_ref()))).ok().flatten()
 }
 
 #[cfg(test)]
@@ -207,6 +246,27 @@ mod tests {
             work.failed.dismiss(0);
             assert!(work.failed.list().is_empty());
         }
+    }
+
+    #[test]
+    fn work_is_stopped_once_its_job_is_dropped() {
+        let work = work(false);
+        let (sender, stopped) = channel();
+        let job = Job::start_stoppable(&work, "advisor", move |stop| {
+            // Without a stop this never ends.
+            while stop.check().is_ok() {
+                std::thread::yield_now();
+            }
+            let _ = sender.send(());
+            stop.check()
+        });
+        assert!(job.is_running() && stopped.try_recv().is_err(), "somebody waits for it");
+        drop(job);
+        assert!(stopped.recv().is_ok());
+        assert_eq!(work.failed.list(), [], "that is no failure");
+        let mut job = Job::start_stoppable(&work, "sum", |stop| stop.check().map(|()| 2 + 2));
+        job.wait(Duration::MAX);
+        assert_eq!(job.take(), Some(4));
     }
 
     #[test]

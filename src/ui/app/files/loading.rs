@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
-use crate::analysis::Stop;
+use crate::analysis::{ProfileAnalysis, Stop};
 use crate::decode::DecodeError;
 use crate::model::{Bytes, Profile, UnitSystem};
 use crate::open::{Collection, Opened, Target};
 use crate::source::{Cancelled, Progress, Spent, Stage};
 use crate::ui::session::Document;
-use crate::ui::work::Work;
+use crate::ui::work::{Derived, Work};
 
 /// A result of the worker that reads a file.
 pub enum LoadResult {
@@ -20,8 +20,8 @@ pub enum LoadResult {
     Listed(Arc<Collection>),
     /// Indices of the programs, worst first. Nothing follows.
     Sorted(Vec<usize>),
-    /// One profile. Nothing follows.
-    Read(Arc<Document>),
+    /// One profile, with the results that its first picture needs. Nothing follows.
+    Read(Arc<Document>, Box<Derived>),
     /// Reading failed, with the reason. Nothing follows.
     Failed(String),
     /// Reading was cancelled. Nothing follows.
@@ -40,21 +40,20 @@ impl Loading {
         let progress = Arc::new(Progress::default());
         let (sender, receiver) = channel();
         if work.synchronous {
-            let result = read(&target, &messages, &progress, &sender, &|| {});
+            let result = read(&target, &messages, &progress, &sender, work);
             let _ = sender.send(result);
             return Self { progress, receiver };
         }
-        let (shared, ctx) = (Arc::clone(&progress), work.ctx.clone());
+        let (shared, own) = (Arc::clone(&progress), work.clone());
         let failed = sender.clone();
         let spawned = std::thread::Builder::new().name("read".to_owned()).spawn(move || {
-            let wake = || ctx.request_repaint();
-            let result = catch_unwind(AssertUnwindSafe(|| read(&target, &messages, &shared, &sender, &wake)));
+            let result = catch_unwind(AssertUnwindSafe(|| read(&target, &messages, &shared, &sender, &own)));
             let result = result.unwrap_or_else(|_| {
                 LoadResult::Failed("the decoder stopped unexpectedly; please report this file".to_owned())
             });
             // The entry may have been closed meanwhile.
             let _ = sender.send(result);
-            ctx.request_repaint();
+            own.ctx.request_repaint();
         });
         if let Err(error) = spawned {
             let _ = failed.send(LoadResult::Failed(format!("no thread could be started to read it: {error}")));
@@ -117,9 +116,9 @@ fn read(
     messages: &[Arc<Profile>],
     progress: &Progress,
     sender: &Sender<LoadResult>,
-    wake: &dyn Fn(),
+    work: &Work,
 ) -> LoadResult {
-    match try_read(target, messages, progress, sender, wake) {
+    match try_read(target, messages, progress, sender, work) {
         Ok(result) => result,
         Err(error) if error.is_cancelled() => LoadResult::Cancelled,
         Err(error) => LoadResult::Failed(error.to_string()),
@@ -131,21 +130,24 @@ fn try_read(
     messages: &[Arc<Profile>],
     progress: &Progress,
     sender: &Sender<LoadResult>,
-    wake: &dyn Fn(),
+    work: &Work,
 ) -> Result<LoadResult, DecodeError> {
     match target.open(progress)?.listed(messages, progress)? {
         Opened::Collection(collection) => {
             let collection = Arc::new(collection);
             let _ = sender.send(LoadResult::Listed(Arc::clone(&collection)));
-            wake();
+            work.ctx.request_repaint();
             Ok(LoadResult::Sorted(collection.worst_first(progress)?))
         }
         Opened::Profile(profile) => {
-            progress.begin(Stage::Analysing, 0);
+            progress.begin(Stage::Analysing, ProfileAnalysis::steps(&profile));
             progress.check()?;
             let path = target.origin().map(Path::to_owned);
-            let document = Document::unless(path, *profile, Stop::once(progress.flag())).map_err(|_| Cancelled)?;
-            Ok(LoadResult::Read(Arc::new(document)))
+            let stop = Stop::once(progress.flag()).counting(progress.counter());
+            let document = Document::unless(path, *profile, stop).map_err(|_| Cancelled)?;
+            let document = Arc::new(document);
+            let derived = Derived::begun(work, &document);
+            Ok(LoadResult::Read(document, Box::new(derived)))
         }
     }
 }

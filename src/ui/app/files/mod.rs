@@ -226,7 +226,7 @@ impl Files {
     fn take(&mut self, index: usize, result: LoadResult, first_view: &'static str, work: &Work) {
         match result {
             LoadResult::Listed(collection) => self.list(index, collection),
-            LoadResult::Read(document) => {
+            LoadResult::Read(document, derived) => {
                 if self.entries[index].group.is_none() && self.join(index, &document, work) {
                     return;
                 }
@@ -235,7 +235,7 @@ impl Files {
                 if entry.group.is_none() && !matches!(entry.target, Target::Bytes(..)) {
                     entry.name.clone_from(&document.profile.name);
                 }
-                let mut open = OpenFile::new(document, first_view);
+                let mut open = OpenFile { derived: *derived, ..OpenFile::new(document, first_view) };
                 if let FileState::Loading(loading) = &entry.state {
                     open.stages = loading.spent();
                 }

@@ -26,8 +26,8 @@ impl Files {
             let Some(result) = entry.rereading.as_ref().and_then(Loading::poll) else { continue };
             let stages = entry.rereading.take().map(|loading| loading.spent());
             match result {
-                LoadResult::Read(document) => {
-                    let mut open = OpenFile::new(document, FIRST);
+                LoadResult::Read(document, derived) => {
+                    let mut open = OpenFile { derived: *derived, ..OpenFile::new(document, FIRST) };
                     open.begun = true;
                     open.stages = stages.unwrap_or_default();
                     if let FileState::Open(before) = &entry.state {

@@ -25,6 +25,12 @@ const CARDS: usize = 3;
 /// Maximum number of findings shown as lines.
 const LINES: usize = 4;
 
+/// Height of such a line.
+const LINE: f32 = 20.0;
+
+/// Height of the title above them, with what is below it.
+const HEAD: f32 = 34.0;
+
 /// Space between cards, in points.
 const GAP: f32 = 12.0;
 
@@ -117,8 +123,45 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, plan: &Plan) {
     });
 }
 
+/// The document and program whose advice was waited for in this view: what it takes less than the room that was left for
+/// it stays empty, so that nothing below it moves.
+#[derive(Debug, Default)]
+pub struct Waited(Option<(u64, usize)>);
+
+impl Waited {
+    /// Notes whether there is advice.
+    pub fn note(&mut self, context: &ViewContext<'_>, advice: Option<&Arc<Advice>>) {
+        if advice.is_none() {
+            self.0 = Some(context.program_id());
+        }
+    }
+
+    /// Whether the advice that is shown was waited for.
+    pub fn was(&self, context: &ViewContext<'_>) -> bool {
+        self.0 == Some(context.program_id())
+    }
+}
+
 /// Draws the first findings, `columns` cards in a row; leaves room for them while the advisor is still working.
-pub fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<Advice>>, columns: usize) {
+pub fn findings(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    advice: Option<&Arc<Advice>>,
+    columns: usize,
+    waited: &Waited,
+) {
+    let columns = columns.clamp(1, CARDS);
+    let top = ui.cursor().top();
+    show_findings(ui, context, advice, columns);
+    if waited.was(context) {
+        let gap = ui.spacing().item_spacing.y;
+        let cards = CARDS.div_ceil(columns) as f32 * (CARD + GAP);
+        let room = HEAD + cards + LINES as f32 * (LINE + gap);
+        ui.add_space((top + room - ui.cursor().top()).max(0.0));
+    }
+}
+
+fn show_findings(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<Advice>>, columns: usize) {
     let theme = context.theme;
     let program = context.shared.program;
     let own = |finding: &&Finding| finding.program.is_none_or(|p| p == program);
@@ -147,7 +190,6 @@ pub fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
         return;
     }
-    let columns = columns.clamp(1, CARDS);
     let shown = if advice.is_some() { list.len().min(CARDS) } else { columns };
     let width = (ui.available_width() - GAP * (columns as f32 - 1.0)) / columns as f32;
     for row in 0..shown.div_ceil(columns) {
@@ -270,7 +312,7 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
 
 fn row(ui: &mut Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding) {
     let theme = context.theme;
-    let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 20.0), Sense::click());
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), LINE), Sense::click());
     if response.hovered() || response.has_focus() {
         ui.painter().rect_filled(rect, 0.0, theme.hover);
     }

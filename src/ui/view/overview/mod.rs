@@ -44,6 +44,7 @@ const SHOWN_NOTES: usize = 8;
 struct State {
     curve: CachedRaster,
     largest: largest::State,
+    waited: advice::Waited,
 }
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
@@ -63,7 +64,8 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
             ui.set_width(ui.available_width());
             let advice = context.advice();
-            verdict_and_plan(ui, context, advice.as_ref());
+            state.waited.note(context, advice.as_ref());
+            verdict_and_plan(ui, context, advice.as_ref(), &state.waited);
             ui.add_space(14.0);
             bar::show(ui, context, data.as_deref());
             ui.add_space(10.0);
@@ -75,7 +77,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             if full < WIDE {
                 curve::show(ui, context, &data, &mut state.curve);
                 ui.add_space(12.0);
-                advice::findings(ui, context, advice.as_ref(), (full / 290.0) as usize);
+                advice::findings(ui, context, advice.as_ref(), (full / 290.0) as usize, &state.waited);
                 ui.add_space(10.0);
                 largest::show(ui, context, &data, &mut state.largest);
                 return;
@@ -90,7 +92,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             largest::show(&mut left, context, &data, &mut state.largest);
             let mut right =
                 ui.new_child(egui::UiBuilder::new().max_rect(column(full - COLUMN, COLUMN)).id_salt("right"));
-            advice::findings(&mut right, context, advice.as_ref(), 1);
+            advice::findings(&mut right, context, advice.as_ref(), 1, &state.waited);
             let height = left.min_rect().height().max(right.min_rect().height());
             ui.allocate_exact_size(Vec2::new(full, height), Sense::hover());
         });
@@ -105,19 +107,19 @@ const WIDE: f32 = 1180.0;
 const COLUMN: f32 = 400.0;
 
 /// The verdict, and the plan beside or below it if the program does not fit.
-fn verdict_and_plan(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<Advice>>) {
+fn verdict_and_plan(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<Advice>>, waited: &advice::Waited) {
     let plan = advice::plan_of(advice.map(AsRef::as_ref), context.shared.program)
         .filter(|_| context.shared.color == MemorySpace::HBM);
     let full = ui.available_width();
-    // Leave room for the plan while the advisor is working.
-    let is_awaited = advice.is_none() && matches!(context.verdict(), Verdict::Over { .. });
+    // Leave room for the plan while the advisor is working, and keep it if there is none.
+    let is_awaited = waited.was(context) && matches!(context.verdict(), Verdict::Over { .. });
     let Some(width) = (full >= 860.0 && (plan.is_some() || is_awaited)).then(|| COLUMN.min(full * 0.4)) else {
         verdict::show(ui, context);
         if let Some(plan) = plan {
             ui.add_space(10.0);
             advice::plan(ui, context, plan);
         } else if is_awaited {
-            ui.add_space(10.0 + advice::PLAN);
+            ui.add_space(10.0 + advice::PLAN + ui.spacing().item_spacing.y);
         }
         return;
     };

@@ -28,6 +28,7 @@ struct State {
     curve: CachedRaster,
     categories: TableState,
     stacks: TableState,
+    waited: advice::Waited,
 }
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
@@ -45,6 +46,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         state = State { of, device, groups, ..State::default() };
     }
     let advice = context.advice();
+    state.waited.note(context, advice.as_ref());
     keys::scrolled_by_keys(egui::ScrollArea::vertical().id_salt("torch").auto_shrink([false, false]), ui, |ui| {
         let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
         egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
@@ -66,7 +68,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             }
             notes(ui, context);
             let full = ui.available_width();
-            advice::findings(ui, context, advice.as_ref(), ((full / 290.0) as usize).max(1));
+            advice::findings(ui, context, advice.as_ref(), (full / 290.0) as usize, &state.waited);
             ui.add_space(10.0);
             standing(ui, context, (snapshot, device), &mut state);
         });
