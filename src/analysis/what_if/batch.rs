@@ -9,7 +9,7 @@ use crate::analysis::flow::label::Labels;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::analysis::packing::Families;
-use crate::model::{ElementType, FastSet, InstructionId, Program, Shape, ShapeNode};
+use crate::model::{ElementType, FastMap, FastSet, InstructionId, Program, Shape, ShapeNode};
 
 /// An argument with a batch in its leading dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,12 +95,14 @@ pub fn data_arguments(
         .filter(|base| is_field(base))
         .filter_map(|base| Some(node_of(program, base)?.dimensions.as_slice()))
         .collect();
+    let mapped = batch_of_mapped(program, bases, &is_kept);
     // Whether the batch is the second dimension: a loop goes over the first, of parts of the batch or of time; or the
     // second is sharded as the first of another argument is; or it counts samples of points.
     let comes_second = |node: &ShapeNode, tiles: &[i64]| {
         let [first, size, ref rest @ ..] = node.dimensions[..] else { return false };
         let parts = tiles.get(1).copied().unwrap_or(1);
-        (!rest.is_empty() && looped.contains(&first))
+        (mapped.is_some() && first == 1)
+            || (!rest.is_empty() && looped.contains(&first))
             || leading.contains(&(size, parts))
             || (parts > 1 && found_steps.contains(&first))
             || are_points_before_samples(node, tiles)
@@ -132,6 +134,12 @@ pub fn data_arguments(
         }
         found
     };
+    if let Some((batch, devices)) = mapped {
+        let is_of_batch = |_: &Base, node: &ShapeNode, _: &str, _| node.dimensions.get(1) == Some(&batch);
+        let mut data = candidates(&is_of_batch, false);
+        data.iter_mut().for_each(|data| data.parts = devices);
+        return data;
+    }
     let mut data = candidates(&|_, _, path, _| holds_samples(path), true);
     if data.is_empty() && trains(classes, bases) {
         data = candidates(
@@ -184,6 +192,38 @@ pub fn data_arguments(
     let more = candidates(&|base, node, path, _| of_batch(base, node, path), true);
     data.extend(more.into_iter().filter(|data| !known.contains(&data.base) && data.batch() == batch));
     data
+}
+
+/// Share of the arguments that must begin with a dimension of the devices.
+const MAPPED: f64 = 0.9;
+
+/// Fewest arguments that show a batch behind the dimension of the devices.
+const LEAST_MAPPED: usize = 3;
+
+/// The batch of one device, and the number of devices, in a program that is mapped over devices as `jax.pmap` is: all
+/// arguments begin with a dimension of as many as there are devices, of which each has one; what is not kept has the batch
+/// next.
+fn batch_of_mapped(program: &Program, bases: &[Base], is_kept: &dyn Fn(&Base) -> bool) -> Option<(i64, i64)> {
+    let devices = i64::from(program.devices());
+    let (mut all, mut mapped) = (0usize, 0usize);
+    let mut sizes: FastMap<i64, usize> = FastMap::default();
+    for base in bases {
+        let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
+        let Some(&first) = node.dimensions.first() else { continue };
+        all += 1;
+        let sharding = program.sharding_of_parameter(*number);
+        if first == 1 && sharding.is_some_and(|sharding| sharding.tiles.first() == Some(&devices)) {
+            mapped += 1;
+            if let Some(&size) = node.dimensions.get(1).filter(|&&size| size > 1 && !is_kept(base)) {
+                *sizes.entry(size).or_default() += 1;
+            }
+        }
+    }
+    if devices <= 1 || (mapped as f64) < all as f64 * MAPPED {
+        return None;
+    }
+    let (batch, count) = sizes.into_iter().max_by_key(|&(size, count)| (count, size))?;
+    (count >= LEAST_MAPPED).then_some((batch, devices))
 }
 
 /// Whether an array has points, such as nodes of a mesh, before samples: its second dimension alone is divided, into fewer

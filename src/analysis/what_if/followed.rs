@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::base::Role;
+use super::base::{Base, Role};
 use super::follows::Follows;
 use super::memory::{Memory, Owner};
 use crate::analysis::flow::dimensions::{Mark, follow};
@@ -27,11 +27,14 @@ impl Memory {
     }
 
     /// Which dimensions of each item follow the dimensions of arguments that have a size, by item; empty where no argument
-    /// has one.
-    pub(super) fn followed_size(&self, program: &Program, size: i64) -> Arc<Vec<Follows>> {
-        self.followed_sizes.value(&size, || {
-            let arguments = self.base.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
-            let seeds = arguments.flat_map(|base| {
+    /// has one. Of the arguments, those that hold the batch, or all.
+    pub(super) fn followed_size(&self, program: &Program, size: i64, is_of_data: bool) -> Arc<Vec<Follows>> {
+        self.followed_sizes.value(&(size, is_of_data), || {
+            let is_meant = |row: usize, base: &Base| {
+                matches!(base.role, Role::Argument { .. }) && (self.is_data(row) || !is_of_data)
+            };
+            let arguments = self.base.iter().enumerate().filter(|(row, base)| is_meant(*row, base));
+            let seeds = arguments.flat_map(|(_, base)| {
                 let sizes = program.buffer_node(base.buffer).map_or(&[][..], |node| node.dimensions.as_slice());
                 let own = sizes.iter().zip(0u32..).filter(|row| *row.0 == size && size > 1);
                 own.map(|(_, dimension)| (base.buffer, Mark { dimension, inner: 1, size }))

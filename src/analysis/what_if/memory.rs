@@ -152,7 +152,7 @@ pub struct Memory {
     /// Part of the batch that the step runs on, once somebody asked.
     pub(super) part_of_batch: OnceLock<Option<i64>>,
     /// Dimensions that follow those of arguments of the sizes that were asked for last, by item.
-    pub(super) followed_sizes: Recent<i64, Vec<Follows>, 4>,
+    pub(super) followed_sizes: Recent<(i64, bool), Vec<Follows>, 4>,
     /// Dimensions that follow the batch, by item, once somebody asked: see [`super::followed`].
     pub(super) followed: OnceLock<Vec<Follows>>,
     /// Lengths of sorted vectors with several rows for each token, once somebody asked.

@@ -402,7 +402,17 @@ impl<'a> State<'a> {
             .filter_map(|base| resize::node_of(self.program, base.buffer))
             .collect();
         let merged = resize::merged_sizes(&arguments, from);
-        let followed = self.memory.followed_size(self.program, from);
+        // Positions as many as a layer has features: what is meant are the positions.
+        let memory = self.memory;
+        let is_of_data = memory.data.iter().any(|data| data.dimensions.iter().skip(1).any(|&size| size == from))
+            && memory.trained.iter().any(|&row| {
+                resize::node_of(self.program, memory.base[row].buffer).is_some_and(|node| node.dimensions.contains(&from))
+            });
+        if is_of_data {
+            self.warn(format!("inputs and weights both have a dimension of {from}; that of the inputs is changed"));
+        }
+        let followed = memory.followed_size(self.program, from, is_of_data);
+        let weights = memory.weights(self.program);
         let follows = |item: usize| followed.get(item).copied().unwrap_or(Follows::Unknown);
         let mut items: Vec<usize> = (0..self.shape_of.len()).collect();
         items.sort_by_key(|&item| follows(item));
@@ -413,12 +423,16 @@ impl<'a> State<'a> {
             let merged = if matches!(own, Follows::In(_)) { &[][..] } else { merged.as_slice() };
             changed += self.change(group.iter().copied(), |node| {
                 let mut is_changed = false;
+                let is_other = |size: i64| is_of_data || size != from;
                 for at in own.dimensions() {
-                    let size = node.dimensions.get(at).copied().filter(|&size| size != from && size % from == 0);
+                    let size = node.dimensions.get(at).copied().filter(|&size| is_other(size) && size % from == 0);
                     if let Some(size) = size {
                         resize::set_dimension(node, at, (size / from).saturating_mul(to));
                         is_changed = true;
                     }
+                }
+                if is_of_data && (own != Follows::Unknown || weights.contains(&super::batch::outline(&node.dimensions))) {
+                    return is_changed;
                 }
                 is_changed | resize::replace_size(node, from, to, merged)
             });
