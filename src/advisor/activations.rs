@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
-use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::stages;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
@@ -295,7 +295,7 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
             finding.why.push_str(&frees_scores("layers"));
         }
         finding.is_guess = patterns == ["*"];
-        let how = Library::of(case).remat_each(&patterns);
+        let how = remat_each(case, &patterns);
         match stages::checkpointed(case, &patterns) {
             Some((done, all)) => {
                 let many = if done == 1 { "is" } else { "are" };
@@ -312,6 +312,18 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
         in_parts(case, finding);
     }
     true
+}
+
+/// How to checkpoint layers. MaxText runs those that do not fill a cycle of layers outside the scan that its policy is for.
+fn remat_each(case: &ProgramContext<'_>, patterns: &[String]) -> String {
+    let (library, stacks) = (Library::of(case), &case.memory.kept.stacks);
+    if library == Library::MaxText && !stacks.is_empty() && stacks.iter().all(|stack| stack.is_input) {
+        return format!(
+            "the layers of the scan are checkpointed already; {} run outside of it, as they do not fill a cycle of layers: a number of layers that does, or `jax.checkpoint` around each of them",
+            listed(patterns, MOST_STACKS)
+        );
+    }
+    library.remat_each(patterns)
 }
 
 /// Share of what a program needs by which it may be over and almost fit.

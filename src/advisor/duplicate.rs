@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
+use crate::analysis::flow::{Value, computed};
 use crate::analysis::names::scope::numbered;
 use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::saved_for_backward::is_among;
-use crate::model::Bytes;
+use crate::model::{Bytes, InstructionId};
 
 /// Name of the rule.
 pub const NAME: &str = "duplicate";
@@ -96,19 +97,35 @@ fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         rows.len(),
         if is_one_for_each { ": each layer keeps its own" } else { "" }
     );
+    // What products with a layer's own weights make is another in each layer.
+    let are_products = rows.iter().any(|t| is_product(case, t));
+    if are_products && !case.memory.has_backward() {
+        return;
+    }
     if case.memory.has_backward() {
         finding.advice.push(
             "recompute it in the backward pass: `jax.checkpoint` around what makes it, or a policy that does not save it"
                 .to_owned(),
         );
     }
-    finding
-        .advice
-        .push("if it is the same in every layer (a mask, positions), make it once outside and pass it in".to_owned());
+    if !are_products {
+        let once = "if it is the same in every layer (a mask, positions), make it once outside and pass it in";
+        finding.advice.push(once.to_owned());
+    }
     finding.changes_results = ChangesResults::No;
     finding.is_guess = true;
     finding.buffers = rows.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// Whether a temporary, or what it is a view or copy of, is made by a matrix product or convolution.
+fn is_product(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+    let Some(at) = case.program.buffers.instruction_of(t.buffer) else { return false };
+    let made = computed(case.program, Value { at, index: case.program.buffer_index(t.buffer) }).at;
+    let is_one = |at: InstructionId| matches!(case.program.opcode_name(at), "dot" | "convolution");
+    let called = case.program.instructions.called_by(made).iter();
+    let inside = called.filter_map(|called| case.program.computations.get(called.index()));
+    is_one(made) || inside.flat_map(|called| called.start..called.end).any(|row| is_one(InstructionId(row)))
 }
 
 /// Outlines of the weights' global shapes (over all devices).

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::finding::{ChangesResults, Finding};
 use super::gathered::is_gather;
+use super::layout_copy::copied_argument;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use crate::analysis::class::Class;
 use crate::analysis::what_if::batch::outline;
@@ -80,7 +81,7 @@ pub(super) fn parts(case: &ProgramContext<'_>, row: usize) -> i64 {
 }
 
 /// Bytes of temporaries at the peak with the shape of a cache, presumably copies of it: all of them, and those that are
-/// not gathered from other devices.
+/// neither gathered from other devices nor made for another layout.
 fn twins(case: &ProgramContext<'_>) -> (u64, u64) {
     let classes = case.analysis.classes(case.program);
     let is_cache = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Cache;
@@ -90,9 +91,9 @@ fn twins(case: &ProgramContext<'_>) -> (u64, u64) {
         .filter_map(|(row, ..)| Some(outline(&case.node(case.memory.base[row].buffer)?.dimensions)))
         .collect();
     let is_twin = |t: &&AtPeak| case.node(t.buffer).is_some_and(|node| shapes.contains(&outline(&node.dimensions)));
-    let is_gathered = |t: &&AtPeak| is_gather(case, t);
+    let is_other = |t: &&AtPeak| is_gather(case, t) || copied_argument(case, t.buffer).is_some();
     let all = case.peak.iter().filter(is_twin).map(|t| t.size).total();
-    (all, all.saturating_sub(case.peak.iter().filter(is_twin).filter(is_gathered).map(|t| t.size).total()))
+    (all, all.saturating_sub(case.peak.iter().filter(is_twin).filter(is_other).map(|t| t.size).total()))
 }
 
 /// Whether attention in a program reads its cache page by page, by the name of a kernel or an operation.

@@ -26,7 +26,8 @@ const DATA_NAMES: &[&str] = &[
 ];
 
 /// Names of arguments that hold state for each sample.
-const STATE_NAMES: &[&str] = &["cache", "kv_cache", "kv_caches", "kv", "k_cache", "v_cache", "mems", "carry", "env_state", "env_states"];
+const STATE_NAMES: &[&str] =
+    &["cache", "kv_cache", "kv_caches", "kv", "k_cache", "v_cache", "mems", "carry", "env_state", "env_states"];
 
 /// Path words found only in optimizer state.
 const OPTIMIZER: &[&str] = &[

@@ -122,7 +122,7 @@ pub fn data_arguments(
             let tiles = tiles_of(*number);
             let mut parts = tiles.first().copied().unwrap_or(1).max(1);
             let mut dimensions = node.dimensions.clone();
-            if parts <= 1 && comes_second(node, tiles) {
+            if (parts <= 1 || mapped.is_some()) && comes_second(node, tiles) {
                 parts = tiles.get(1).copied().unwrap_or(1).max(1);
                 dimensions.swap(0, 1);
             }

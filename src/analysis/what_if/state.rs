@@ -406,7 +406,8 @@ impl<'a> State<'a> {
         let memory = self.memory;
         let is_of_data = memory.data.iter().any(|data| data.dimensions.iter().skip(1).any(|&size| size == from))
             && memory.trained.iter().any(|&row| {
-                resize::node_of(self.program, memory.base[row].buffer).is_some_and(|node| node.dimensions.contains(&from))
+                resize::node_of(self.program, memory.base[row].buffer)
+                    .is_some_and(|node| node.dimensions.contains(&from))
             });
         if is_of_data {
             self.warn(format!("inputs and weights both have a dimension of {from}; that of the inputs is changed"));
@@ -431,7 +432,8 @@ impl<'a> State<'a> {
                         is_changed = true;
                     }
                 }
-                if is_of_data && (own != Follows::Unknown || weights.contains(&super::batch::outline(&node.dimensions))) {
+                if is_of_data && (own != Follows::Unknown || weights.contains(&super::batch::outline(&node.dimensions)))
+                {
                     return is_changed;
                 }
                 is_changed | resize::replace_size(node, from, to, merged)
