@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import optax
+from jax.sharding import NamedSharding, PartitionSpec
 
 HALF = jnp.bfloat16
 
@@ -47,3 +48,56 @@ def kind_of_nnx(path):
     if "rngs" in path or "count" in path:
         return "other"
     return "opt" if "opt_state" in path or "['step']" in path else "weight"
+
+
+def kind_of_step(path):
+    """What an argument of a training step is that takes the weights, the optimizer's state and a batch."""
+    return {"[0]": "weight", "[1]": "opt"}.get(path[:3], "input")
+
+
+def shardings(tree):
+    return jax.tree.map(lambda a: a.sharding, tree)
+
+
+def following(tree, params, default):
+    """An optimizer's state, placed as the parameters whose path ends its own."""
+    by_name = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_flatten_with_path(params)[0]}
+
+    def one(path, leaf):
+        end = jax.tree_util.keystr(path)
+        found = next((param for name, param in by_name.items() if end.endswith(name) and param.shape == leaf.shape), None)
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=found.sharding if found is not None else default)
+
+    return jax.tree_util.tree_map_with_path(one, tree)
+
+
+def gradients(loss_fn, devices, micro=1):
+    """The loss of tokens and its gradients; summed over `micro` parts of each device's batch, one after another, where micro > 1."""
+    if micro == 1:
+        return jax.value_and_grad(loss_fn)
+
+    def accumulated(params, tokens):
+        length, axis = tokens.shape[1], devices.axis_names[0]
+        parts = tokens.reshape(devices.size, micro, -1, length).swapaxes(0, 1).reshape(micro, -1, length)
+        parts = jax.lax.with_sharding_constraint(parts, NamedSharding(devices, PartitionSpec(None, axis)))
+
+        def one(total, part):
+            loss, grads = jax.value_and_grad(loss_fn)(params, part)
+            return jax.tree.map(jnp.add, total, grads), loss
+
+        grads, losses = jax.lax.scan(one, jax.tree.map(jnp.zeros_like, params), parts)
+        return losses.mean(), grads
+
+    return accumulated
+
+
+def training_step(loss_and_gradients, transform, name="train_step"):
+    """A step on tokens; `name` is the compiled program's."""
+
+    def step(params, opt_state, tokens):
+        loss, grads = loss_and_gradients(params, tokens)
+        updates, opt_state = transform.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, loss
+
+    step.__name__ = name
+    return step

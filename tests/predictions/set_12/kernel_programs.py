@@ -3,10 +3,8 @@ import jax, jax.numpy as jnp, optax
 from jax.sharding import NamedSharding, PartitionSpec as P
 from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention
 from jax.experimental.pallas.ops.tpu.megablox.ops import gmm
-from pieces import entropy, rms
+from pieces import HALF, entropy, gradients, kind_of_step, rms, shardings, training_step
 from recipe import Program, mesh
-
-HALF = jnp.bfloat16
 
 
 def experts(topology, chips, batch, length, depth, width, heads, count, hidden, vocabulary, remat=False, chunks=1, micro=1):
@@ -46,20 +44,5 @@ def experts(topology, chips, batch, length, depth, width, heads, count, hidden, 
         x, _ = jax.lax.scan(body, x, params["layers"])
         return entropy(x, params["head"], jnp.roll(tokens, -1, 1), chunks)
 
-    def update(params, opt_state, tokens):
-        if micro == 1:
-            loss, grads = jax.value_and_grad(loss_fn)(params, tokens)
-        else:
-            parts = tokens.reshape(chips, micro, -1, length).swapaxes(0, 1).reshape(micro, -1, length)
-            parts = jax.lax.with_sharding_constraint(parts, N(None, "fsdp"))
-            def one(total, part):
-                loss, grads = jax.value_and_grad(loss_fn)(params, part)
-                return jax.tree.map(jnp.add, total, grads), loss
-            grads, losses = jax.lax.scan(one, jax.tree.map(jnp.zeros_like, params), parts)
-            loss = losses.mean()
-        updates, opt_state = tx.update(grads, opt_state, params)
-        return optax.apply_updates(params, updates), opt_state, loss
-
-    where = lambda t: jax.tree.map(lambda a: a.sharding, t)
-    classify = lambda path: {"[0]": "weight", "[1]": "opt"}.get(path[:3], "input")
-    return Program(update, (params, opt, tokens), classify, (0, 1), (where(params), where(opt), None))
+    update = training_step(gradients(loss_fn, m, micro), tx, "update")
+    return Program(update, (params, opt, tokens), kind_of_step, (0, 1), (shardings(params), shardings(opt), None))

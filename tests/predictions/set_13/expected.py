@@ -4,7 +4,7 @@ from recipe import change, program
 
 PROGRAMS = {
     "splash_dots": program(
-        "kernel_programs", "decoder", "results of the matrix products that the policy saves in the scan over 12 layers (gate and up of the MLP first, 2 by 12 by 448 MiB); then float32 logits of 128256 words; does not fit",
+        "scanned_decoder", "decoder", "results of the matrix products that the policy saves in the scan over 12 layers (gate and up of the MLP first, 2 by 12 by 448 MiB); then float32 logits of 128256 words; does not fit",
         {"nothing": change("checkpoint (policy)", ["remat *"], policy="nothing_saveable"),
          "half": change("batch", ["batch 0.5"], batch=16),
          "chunk": change("chunked loss", ["chunk logits 8"], chunks=8),
@@ -12,7 +12,7 @@ PROGRAMS = {
          "micro": change("micro-batches", ["micro 2"], micro=2)},
         topology="v6e:4x4", chips=16, batch=32, length=8192, depth=12, width=4096, heads=32, kv=8, hidden=14336, vocabulary=128256, kernel="splash", policy="dots_with_no_batch_dims_saveable"),
     "attention_scan": program(
-        "kernel_programs", "decoder", "attention scores and probabilities that the scan saves for 12 layers (16 heads, 2048 by 2048, of jax.nn.dot_product_attention); then MLP values; nearly full or does not fit",
+        "scanned_decoder", "decoder", "attention scores and probabilities that the scan saves for 12 layers (16 heads, 2048 by 2048, of jax.nn.dot_product_attention); then MLP values; nearly full or does not fit",
         {"remat": change("checkpoint", ["remat *"], policy="nothing_saveable"),
          "flash": change("blockwise", ["blockwise *"], kernel="flash"),
          "half": change("batch", ["batch 0.5"], batch=32),

@@ -1,13 +1,9 @@
 """The gemma library's own models: Gemma 2's sampler, Gemma 3 fine-tuned on images and text."""
-import dataclasses, sys
+import dataclasses
+import gemma_names  # noqa: F401
 import jax, jax.numpy as jnp, optax
-import kauldron.checkpoints
 from jax.sharding import NamedSharding, PartitionSpec as P
 from recipe import Program, largest_dimension, mesh, placed
-
-for name in ("AbstractPartialLoader", "PartialLoader", "InitTransform"):  # names that nothing here calls
-    if not hasattr(kauldron.checkpoints, name):
-        setattr(kauldron.checkpoints, name, type(name, (), {}))
 
 
 def sampler(topology, chips, batch, length, answer, donate=False):

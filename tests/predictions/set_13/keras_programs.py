@@ -1,23 +1,8 @@
 """keras-hub: SegFormer and ViT trained by Keras' own train_step, Phi 3 generating by its own generate_step."""
 import jax, keras, keras_hub
 from jax.sharding import NamedSharding, PartitionSpec as P
+from keras_pieces import shapes, training
 from recipe import Program, largest_dimension, mesh, placed
-
-shapes = lambda vs: [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in vs]
-
-
-def training(model, optimizer, topology, chips, data, donate=True, shard=False):
-    model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=[], jit_compile=True)
-    m = mesh(topology, (chips,), ("batch",)); R, B = NamedSharding(m, P()), NamedSharding(m, P("batch"))
-    model.optimizer.build(model.trainable_variables)
-    state = (shapes(model.trainable_variables), shapes(model.non_trainable_variables), shapes(model.optimizer.variables), shapes(model.metrics_variables))
-    state = placed(state, largest_dimension(m, "batch") if shard else R)
-    data = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=B), data)
-
-    def classify(path):
-        return "input" if path.startswith("[1]") else {"[0][0]": "weight", "[0][2]": "opt"}.get(path[:6], "other")
-
-    return Program(model.train_step, (state, data), classify, (0,) if donate else ())
 
 
 def wrap(layers):

@@ -1,38 +1,8 @@
 """Hugging Face transformers (PyTorch) through torchax, its own make_train_step: Qwen 2 and ViT."""
-import torch, torchax, jax, jax.numpy as jnp, optax, transformers
+import torch, jax, optax, transformers
 from jax.sharding import NamedSharding, PartitionSpec as P
-from torchax import interop, train as T
-from recipe import Program, largest_dimension, mesh, placed
-
-NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.int64: "int32", torch.int32: "int32", torch.bool: "bool"}
-
-
-def wrap(layer):
-    """The layer in jax.checkpoint."""
-    plain = layer.forward
-    def forward(hidden, *a, **k):
-        return interop.torch_view(jax.checkpoint(interop.jax_view(lambda h: plain(h, *a, **k))))(hidden)
-    layer.forward = forward
-
-
-def build(model, dtype, layers, call, loss_fn, m, x, y, tx, donate, shard, remat):
-    env = torchax.default_env()
-    for layer in layers(model)[:remat]:
-        wrap(layer)
-    where = largest_dimension(m, "fsdp", 1 << 16) if shard else NamedSharding(m, P())
-    weights = placed({k: jax.ShapeDtypeStruct(tuple(v.shape), NAMES[v.dtype]) for k, v in model.named_parameters()}, where)
-    buffers = placed({k: jax.ShapeDtypeStruct(tuple(v.shape), NAMES[v.dtype]) for k, v in model.named_buffers()}, NamedSharding(m, P()))
-    opt = placed(jax.eval_shape(tx.init, weights), where)
-    step = T.make_train_step(lambda w, b, args: torch.func.functional_call(model, {**w, **b}, args=(), kwargs=call(args)).logits, loss_fn, tx)
-    viewed = interop.jax_view(step)
-
-    def train_step(weights, buffers, opt_state, args, label):
-        with env:
-            return viewed(weights, buffers, opt_state, args, label)
-
-    out = lambda t: jax.tree.map(lambda a: a.sharding, t)
-    classify = lambda path: {"[0]": "weight", "[1]": "weight", "[2]": "opt"}.get(path[:3], "input")
-    return Program(train_step, (weights, buffers, opt, x, y), classify, (0, 2) if donate else (), (None, out(weights), out(opt)))
+from recipe import mesh
+from torchax_pieces import build
 
 
 def qwen2(topology, chips, batch, length, depth, dtype="bfloat16", donate=True, shard=True, remat=0):

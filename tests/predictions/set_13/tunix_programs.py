@@ -1,43 +1,10 @@
 """google-tunix: DPO on its Gemma 3, supervised training of its Qwen 2.5 with gradients accumulated by optax.MultiSteps."""
-import dataclasses, types
-import jax, jax.numpy as jnp, optax
+import dataclasses
+import jax, optax
 from flax import nnx
 from jax.sharding import NamedSharding, PartitionSpec as P
-from recipe import Program, mesh
-
-
-def step(build, tx, m, make_inputs, loss_fn, has_aux, donate_model):
-    from tunix.sft import peft_trainer as T
-    m.__enter__()
-    model = nnx.eval_shape(build)
-    optimizer = nnx.eval_shape(lambda net: nnx.Optimizer(net, tx, wrt=nnx.Param), model)
-
-    def spec(tree):
-        one = lambda a, s: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=NamedSharding(m, s if isinstance(s, P) else P()))
-        return jax.tree.map(one, tree, nnx.get_partition_spec(tree))
-
-    (gm, sm), (go, so) = nnx.split(model), nnx.split(optimizer)
-    sm, so = spec(sm), spec(so)
-    trainer = types.SimpleNamespace(gen_model_input_fn=lambda x: x, loss_fn=loss_fn, _lora_enabled=False, _has_aux=has_aux)
-
-    def _train_step(model, optimizer, inputs):
-        net, opt = nnx.merge(gm, model), nnx.merge(go, optimizer)
-        loss, aux, norm = T.PeftTrainer._train_step(trainer, net, opt, inputs)
-        return nnx.state(net), nnx.state(opt), loss, aux, norm
-
-    where = lambda t: jax.tree.map(lambda a: a.sharding, t)
-    classify = lambda path: {"[0]": "weight", "[1]": "opt"}.get(path[:3], "input")
-    return Program(_train_step, (sm, so, make_inputs()), classify, (0, 1) if donate_model else (1,), (where(sm), where(so), None, None, None))
-
-
-def constrained(module, m):
-    """tunix leaves its own constraints out where the first device is a CPU, as here: put back."""
-    put = lambda x, s, *a, **k: jax.lax.with_sharding_constraint(x, NamedSharding(m, P(*s)))
-    for name in ("shard",):
-        if hasattr(module, name):
-            setattr(module, name, put)
-    from tunix.utils import sharding_utils
-    sharding_utils.shard = put
+from recipe import mesh
+from tunix_pieces import constrained, step
 
 
 def dpo(topology, shape, pairs, prompt, answer, remat="DECODER", donate_model=False, constrain=True):

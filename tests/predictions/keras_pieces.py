@@ -1,0 +1,27 @@
+"""Keras' own training step, its state given and taken."""
+
+import jax
+import keras
+from jax.sharding import NamedSharding, PartitionSpec as P
+
+from recipe import Program, largest_dimension, mesh, placed
+
+
+def shapes(variables):
+    return [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in variables]
+
+
+def training(model, optimizer, topology, chips, data, donate=True, shard=False):
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=optimizer, loss=loss, metrics=[], jit_compile=True)
+    devices = mesh(topology, (chips,), ("batch",))
+    model.optimizer.build(model.trainable_variables)
+    variables = (model.trainable_variables, model.non_trainable_variables, model.optimizer.variables, model.metrics_variables)
+    where = largest_dimension(devices, "batch") if shard else NamedSharding(devices, P())
+    state = placed(tuple(map(shapes, variables)), where)
+    data = placed(data, NamedSharding(devices, P("batch")))
+
+    def classify(path):
+        return "input" if path.startswith("[1]") else {"[0][0]": "weight", "[0][2]": "opt"}.get(path[:6], "other")
+
+    return Program(model.train_step, (state, data), classify, (0,) if donate else ())

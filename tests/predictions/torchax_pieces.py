@@ -1,0 +1,47 @@
+"""torchax' own make_train_step of a model of PyTorch."""
+
+import jax
+import torch
+import torchax
+from jax.sharding import NamedSharding, PartitionSpec as P
+from torchax import interop, train as T
+
+from pieces import shardings
+from recipe import Program, largest_dimension, placed
+
+NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.int64: "int32", torch.int32: "int32", torch.bool: "bool"}
+
+
+def checkpointed(layer):
+    """Puts the layer in jax.checkpoint."""
+    plain = layer.forward
+
+    def forward(hidden, *args, **kwargs):
+        return interop.torch_view(jax.checkpoint(interop.jax_view(lambda h: plain(h, *args, **kwargs))))(hidden)
+
+    layer.forward = forward
+
+
+def build(model, dtype, layers, call, loss_fn, devices, x, y, transform, donate, shard, remat):
+    """The first `remat` of `layers(model)` are checkpointed; `call(x)` gives the arguments that the model is called with."""
+    env = torchax.default_env()
+    for layer in layers(model)[:remat]:
+        checkpointed(layer)
+    whole = NamedSharding(devices, P())
+    where = largest_dimension(devices, "fsdp", 1 << 16) if shard else whole
+    abstract = lambda named: {name: jax.ShapeDtypeStruct(tuple(a.shape), NAMES[a.dtype]) for name, a in named}
+    weights, buffers = placed(abstract(model.named_parameters()), where), placed(abstract(model.named_buffers()), whole)
+    state = placed(jax.eval_shape(transform.init, weights), where)
+
+    def logits(weights, buffers, args):
+        return torch.func.functional_call(model, {**weights, **buffers}, args=(), kwargs=call(args)).logits
+
+    viewed = interop.jax_view(T.make_train_step(logits, loss_fn, transform))
+
+    def train_step(weights, buffers, opt_state, args, label):
+        with env:
+            return viewed(weights, buffers, opt_state, args, label)
+
+    classify = lambda path: {"[0]": "weight", "[1]": "weight", "[2]": "opt"}.get(path[:3], "input")
+    outs = (None, shardings(weights), shardings(state))
+    return Program(train_step, (weights, buffers, state, x, y), classify, (0, 2) if donate else (), outs)
