@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 
 use highwater::decode::hlo::proto::{
-    BufferAllocationProto, BufferAssignmentProto, HeapSimulatorTrace, HloComputationProto, HloInstructionProto,
-    HloModuleProto, HloProto, HloScheduleProto, LayoutProto, LogicalBufferProto, OpMetadata, ShapeProto,
-    buffer_allocation_proto, heap_simulator_trace, hlo_schedule_proto, layout_proto, logical_buffer_proto,
+    BufferAllocationProto, BufferAssignmentProto, DotDimensionNumbers, HeapSimulatorTrace, HloComputationProto,
+    HloInstructionProto, HloModuleProto, HloProto, HloScheduleProto, LayoutProto, LogicalBufferProto, OpMetadata,
+    ShapeProto, buffer_allocation_proto, heap_simulator_trace, hlo_schedule_proto, layout_proto, logical_buffer_proto,
 };
 use highwater::decode::wire::Reader;
 use highwater::decode::{Reporter, hlo};
-use highwater::model::{EventKind, InstructionId, NO_ROW, Program, Shape};
+use highwater::model::{
+    ConvolutionNumbers, DimensionNumbers, DotNumbers, EventKind, GatherNumbers, InstructionId, NO_ROW, Program,
+    ScatterNumbers, Shape,
+};
 use highwater::source::Progress;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -72,7 +75,46 @@ fn same_instruction(program: &Program, row: u32, theirs: &HloInstructionProto) -
         let source = metadata.source.ok_or("no source")?;
         equal("source", &(source.file, source.line), &(their_metadata.source_file, their_metadata.source_line))?;
     }
-    equal("target", &program.text.custom_call_target(id), &theirs.custom_call_target)
+    equal("target", &program.text.custom_call_target(id), &theirs.custom_call_target)?;
+    same_dimension_numbers(&program.text.dimension_numbers(id), theirs)
+}
+
+fn same_dimension_numbers(own: &DimensionNumbers, theirs: &HloInstructionProto) -> Check {
+    equal("dimension numbers", &own.dimensions, &theirs.dimensions)?;
+    let convolution = theirs.convolution_dimension_numbers.clone().unwrap_or_default();
+    let convolution = ConvolutionNumbers {
+        input_batch: convolution.input_batch_dimension,
+        input_spatial: convolution.input_spatial_dimensions,
+        kernel_output_feature: convolution.kernel_output_feature_dimension,
+        kernel_spatial: convolution.kernel_spatial_dimensions,
+        output_batch: convolution.output_batch_dimension,
+        output_feature: convolution.output_feature_dimension,
+        output_spatial: convolution.output_spatial_dimensions,
+    };
+    equal("those of a convolution", &own.convolution, &convolution)?;
+    let dot = theirs.dot_dimension_numbers.clone().unwrap_or_default();
+    let dot = DotNumbers {
+        lhs_contracting: dot.lhs_contracting_dimensions,
+        rhs_contracting: dot.rhs_contracting_dimensions,
+        lhs_batch: dot.lhs_batch_dimensions,
+        rhs_batch: dot.rhs_batch_dimensions,
+    };
+    equal("those of a dot", &own.dot, &dot)?;
+    let gather = theirs.gather_dimension_numbers.clone().unwrap_or_default();
+    let gather = GatherNumbers {
+        offset: gather.offset_dims,
+        collapsed: gather.collapsed_slice_dims,
+        index_vector: gather.index_vector_dim,
+        operand_batching: gather.operand_batching_dims,
+    };
+    equal("those of a gather", &own.gather, &gather)?;
+    let scatter = theirs.scatter_dimension_numbers.clone().unwrap_or_default();
+    let scatter = ScatterNumbers {
+        update_window: scatter.update_window_dims,
+        inserted_window: scatter.inserted_window_dims,
+        input_batching: scatter.input_batching_dims,
+    };
+    equal("those of a scatter", &own.scatter, &scatter)
 }
 
 fn same_module(program: &Program, module: &HloModuleProto) -> Check {
@@ -228,9 +270,19 @@ fn any_instruction() -> impl Strategy<Value = HloInstructionProto> {
         proptest::option::of(metadata),
         (any_number(), any_number(), any_number()),
         (vec(any_number(), 0..4), vec(any_number(), 0..2)),
+        (vec(any_number(), 0..3), proptest::option::of((vec(any_number(), 0..2), vec(any_number(), 0..2)))),
     )
-        .prop_map(|(name, opcode, shape, metadata, (id, parameter_number, tuple_index), (operands, called))| {
+        .prop_map(|(name, opcode, shape, metadata, numbers, (operands, called), (dimensions, dot))| {
+            let (id, parameter_number, tuple_index) = numbers;
             HloInstructionProto {
+                dimensions,
+                dot_dimension_numbers: dot.map(|(lhs_batch_dimensions, rhs_contracting_dimensions)| {
+                    DotDimensionNumbers {
+                        lhs_batch_dimensions,
+                        rhs_contracting_dimensions,
+                        ..DotDimensionNumbers::default()
+                    }
+                }),
                 name,
                 opcode: opcode.to_owned(),
                 shape,

@@ -293,3 +293,100 @@ fn kernel(found: &mut Found, operand: Operand<'_>, result: &ShapeNode) {
         alike.next().is_none().then_some(only)
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ConvolutionNumbers, DotNumbers, ElementType, GatherNumbers, ScatterNumbers};
+
+    fn array(dimensions: &[i64]) -> ShapeNode {
+        ShapeNode::array(ElementType::F32, dimensions.to_vec())
+    }
+
+    fn mark(dimension: u32, inner: i64, size: i64) -> Mark {
+        Mark { dimension, inner, size }
+    }
+
+    /// Marks of a result of some dimensions, from operands with their marks.
+    fn found(kind: Kind, numbers: &DimensionNumbers, operands: &[(&[i64], &[Mark])], result: &[i64]) -> Vec<Mark> {
+        let nodes: Vec<ShapeNode> = operands.iter().map(|operand| array(operand.0)).collect();
+        let operands: Vec<Option<Operand<'_>>> =
+            nodes.iter().zip(operands).map(|(node, operand)| Some((node, operand.1))).collect();
+        marks(kind, &|| numbers.clone(), &operands, &array(result))
+    }
+
+    #[test]
+    fn a_matrix_product_keeps_what_it_does_not_sum_over() {
+        let dot =
+            DotNumbers { lhs_batch: vec![1], rhs_batch: vec![0], lhs_contracting: vec![2], rhs_contracting: vec![1] };
+        let numbers = DimensionNumbers { dot, ..DimensionNumbers::default() };
+        // [positions, heads, width] by [heads, width, keys].
+        let product = |left: &[Mark], right: &[Mark]| {
+            found(Kind::Dot, &numbers, &[(&[64, 12, 32], left), (&[12, 32, 99], right)], &[12, 64, 99])
+        };
+        assert_eq!(product(&[mark(0, 1, 64)], &[]), [mark(1, 1, 64)]);
+        assert_eq!(product(&[], &[mark(2, 1, 99)]), [mark(2, 1, 99)]);
+        assert_eq!(product(&[mark(1, 1, 12)], &[]), [mark(0, 1, 12)]);
+        assert_eq!(product(&[mark(2, 1, 32)], &[]), [], "summed over");
+    }
+
+    #[test]
+    fn a_product_written_as_a_convolution_sums_over_windows_of_all_of_a_dimension() {
+        let convolution = ConvolutionNumbers {
+            input_batch: 2,
+            input_spatial: vec![0],
+            kernel_output_feature: 2,
+            kernel_spatial: vec![0],
+            output_batch: 0,
+            output_feature: 1,
+            output_spatial: vec![2],
+        };
+        let numbers = DimensionNumbers { convolution, ..DimensionNumbers::default() };
+        // The gradient of a weight: the batch is the window.
+        let batch = &[mark(0, 1, 8)][..];
+        let gradient =
+            found(Kind::Convolution, &numbers, &[(&[8, 64, 512], batch), (&[8, 64, 1024], batch)], &[512, 1024, 1]);
+        assert_eq!(gradient, []);
+        // A window of one leaves the batch in space.
+        let product =
+            found(Kind::Convolution, &numbers, &[(&[8, 64, 512], batch), (&[1, 64, 1024], &[])], &[512, 1024, 8]);
+        assert_eq!(product, [mark(2, 1, 8)]);
+    }
+
+    #[test]
+    fn rows_come_from_their_indices() {
+        let gather = GatherNumbers { offset: vec![2], collapsed: vec![0], index_vector: 2, operand_batching: vec![] };
+        let numbers = DimensionNumbers { gather, ..DimensionNumbers::default() };
+        let tokens = &[mark(0, 1, 4)][..];
+        let rows = found(Kind::Gather, &numbers, &[(&[32_000, 64], &[]), (&[4, 128, 1], tokens)], &[4, 128, 64]);
+        assert_eq!(rows, [mark(0, 1, 4)]);
+        let chosen = found(Kind::Gather, &numbers, &[(&[512, 64], &[mark(0, 128, 4)]), (&[9, 9, 1], &[])], &[9, 9, 64]);
+        assert_eq!(chosen, [Mark::UNKNOWN], "rows of samples that something else chooses");
+    }
+
+    #[test]
+    fn rows_that_are_put_anywhere_may_be_anywhere() {
+        let scatter = ScatterNumbers { update_window: vec![1], inserted_window: vec![0], input_batching: vec![] };
+        let numbers = DimensionNumbers { scatter, ..DimensionNumbers::default() };
+        let put = |updates: &[Mark]| {
+            let operands: [(&[i64], &[Mark]); 3] = [(&[1542, 64], &[]), (&[512, 1], &[]), (&[512, 64], updates)];
+            found(Kind::Scatter, &numbers, &operands, &[1542, 64])
+        };
+        assert_eq!(put(&[mark(0, 128, 4)]), [Mark::UNKNOWN]);
+        assert_eq!(put(&[mark(1, 1, 64)]), [mark(1, 1, 64)]);
+    }
+
+    #[test]
+    fn sums_views_and_kernels_keep_the_rest() {
+        let numbers = DimensionNumbers { dimensions: vec![1], ..DimensionNumbers::default() };
+        let batch = &[mark(0, 1, 8)][..];
+        assert_eq!(found(Kind::Reduce, &numbers, &[(&[8, 16, 32], batch)], &[8, 32]), batch);
+        assert_eq!(found(Kind::Reduce, &numbers, &[(&[16, 8], &[mark(1, 1, 8)])], &[16]), []);
+        assert_eq!(found(Kind::Broadcast, &numbers, &[(&[8], batch)], &[4, 8]), [mark(1, 1, 8)]);
+        assert_eq!(found(Kind::Kernel, &numbers, &[(&[8, 16], batch)], &[16, 3, 8]), [mark(2, 1, 8)]);
+        assert_eq!(found(Kind::Kernel, &numbers, &[(&[8, 16], batch)], &[3, 3]), [Mark::UNKNOWN]);
+        let unknown = found(Kind::Same, &numbers, &[(&[8, 16], batch), (&[8, 16], &[Mark::UNKNOWN])], &[8, 16]);
+        assert_eq!(unknown, [mark(0, 1, 8), Mark::UNKNOWN]);
+        assert_eq!(found(Kind::Chosen, &numbers, &[(&[8, 16], batch)], &[1, 16]), [], "one sample of a loop");
+    }
+}
