@@ -254,7 +254,10 @@ fn count(samples: i64) -> String {
 fn sentence(batch: &BatchReport) -> String {
     let guess = if batch.is_guess { " (the arguments that hold it are guessed from their names)" } else { "" };
     let maybe = if batch.largest_that_may_fit > batch.largest_that_fits {
-        format!("; up to about {} cannot be ruled out, as the compiler may recompute more", count(batch.largest_that_may_fit))
+        format!(
+            "; up to about {} cannot be ruled out, as the compiler may recompute more",
+            count(batch.largest_that_may_fit)
+        )
     } else {
         String::new()
     };
