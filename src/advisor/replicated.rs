@@ -58,10 +58,11 @@ pub fn bytes(case: &ProgramContext<'_>) -> u64 {
     whole.map(|(row, ..)| case.memory.base[row].size).total()
 }
 
-/// Shards arguments over some devices; where the batch is divided over as many, the activations are constrained, too.
+/// Shards arguments over some devices; where training divides the batch over as many, the activations are constrained, too.
 pub fn edits(case: &ProgramContext<'_>, names: &[String], devices: u32) -> Vec<Edit> {
     let mut edits = vec![Edit::Shard(Arguments(names.to_vec()), devices)];
-    if case.memory.data.iter().any(|data| data.parts == i64::from(devices)) {
+    let is_divided_alike = case.memory.data.iter().any(|data| data.parts == i64::from(devices));
+    if is_divided_alike && case.memory.has_backward() {
         edits.push(Edit::Constrain(devices));
     }
     edits
