@@ -8,6 +8,7 @@ mod axis;
 mod base;
 pub mod batch;
 mod batch_by_shape;
+mod by_size;
 mod divide;
 mod edit;
 mod evicted;

@@ -1,9 +1,8 @@
 //! Edits of the batch: scaling, and micro-batches.
 
-use std::collections::{BTreeSet, HashMap};
-
 use super::batch;
 use super::batch_by_shape;
+use super::by_size::BySize;
 use super::follows::Follows;
 use super::memory::{Memory, Owner};
 use super::resize;
@@ -20,9 +19,6 @@ const CONVOLVES: f64 = 0.1;
 
 /// Share of the bytes of temporaries that follow a larger batch below which hardly any do.
 const HARDLY_ANY: f64 = 0.1;
-
-/// Numbers of elements within this factor are one value in two arrangements: folding adds margins.
-const MARGIN: f64 = 1.12;
 
 impl Memory {
     /// Outlines of all arguments that hold no batch.
@@ -80,36 +76,6 @@ impl Memory {
             Some(node.dimensions.get(place)? / batch)
         });
         pictures.min().unwrap_or(1).max(1)
-    }
-}
-
-/// Size of the last dimension of more than one element.
-fn features(node: &ShapeNode) -> Option<i64> {
-    node.dimensions.iter().rev().copied().find(|&size| size > 1)
-}
-
-/// The numbers of elements of arrays that hold the batch, by their last dimension of more than one element.
-struct Arrangements {
-    counts: HashMap<i64, BTreeSet<u64>>,
-}
-
-impl Arrangements {
-    fn new<'a>(holding: impl Iterator<Item = &'a ShapeNode>) -> Self {
-        let mut counts: HashMap<i64, BTreeSet<u64>> = HashMap::new();
-        for node in holding {
-            if let Some(last) = features(node) {
-                counts.entry(last).or_default().insert(node.element_count());
-            }
-        }
-        Self { counts }
-    }
-
-    /// Whether an array holds as many elements, with the same features, as one that holds the batch.
-    fn include(&self, node: &ShapeNode) -> bool {
-        let count = node.element_count() as f64;
-        let (least, most) = ((count / MARGIN) as u64, (count * MARGIN) as u64);
-        let known = features(node).and_then(|last| self.counts.get(&last));
-        known.is_some_and(|known| known.range(least..=most).next().is_some())
     }
 }
 
@@ -201,53 +167,16 @@ impl State<'_> {
     /// Scales the batch dimension of items whose owner passes a test; `held` is the part of the batch that they hold.
     pub(super) fn scale_items(&mut self, (whole, held): (i64, i64), scaled: i64, accept: &dyn Fn(Owner) -> bool) {
         let memory = self.memory;
-        let mut local = batch::products(&memory.data, 1);
-        local.extend(memory.sorted_rows(self.program));
-        if whole != held {
-            for size in &mut local {
-                *size = *size / whole.max(1) * held;
-            }
-        }
-        let (whole_batch, batch) = (whole, held);
-        let weights = memory.weights(self.program);
-        let sizes: FastSet<i64> = weights.iter().flatten().copied().collect();
-        let whole = memory.global_batch(self.program);
-        let is_weight = |node: &ShapeNode| weights.contains(&batch::outline(&node.dimensions));
-        let dimension = |node: &ShapeNode| {
-            let exact = node.dimensions.iter().position(|&d| d == batch);
-            exact
-                .or_else(|| node.dimensions.iter().position(|d| local.contains(d)))
-                .or_else(|| whole.as_ref().and_then(|whole| whole.held_in(node)))
-                .or_else(|| batch_by_shape::dimension_of(node, batch, &sizes))
-        };
-        // Other arrangements of what holds the batch, such as rows of images folded into it.
-        let temporary = |item: &super::Item| matches!(item.owner, Owner::Family(_));
-        let arrangements = memory.folded_below(self.program).map(|_| {
-            Arrangements::new(
-                memory
-                    .items
-                    .iter()
-                    .filter(|item| temporary(item))
-                    .filter_map(|item| resize::node_of(self.program, item.buffer))
-                    .filter(|node| !is_weight(node) && dimension(node).is_some()),
-            )
-        });
-        let folded = |node: &ShapeNode| {
-            arrangements.as_ref().filter(|known| known.include(node))?;
-            let is_factor = |d: i64| d > batch && d % batch == 0;
-            let own = node.dimensions.iter().position(|&d| is_factor(d) && !sizes.contains(&d));
-            own.or_else(|| node.dimensions.iter().position(|&d| is_factor(d)))
-        };
+        let by_size = BySize::new(self.program, memory, (whole, held));
         let scale = |size: i64| {
-            let scaled = i128::from(size) * i128::from(scaled) / i128::from(batch.max(1));
+            let scaled = i128::from(size) * i128::from(scaled) / i128::from(held.max(1));
             i64::try_from(scaled).unwrap_or(i64::MAX).max(1)
         };
         let (is_cautious, mut may_stay) = (self.is_cautious, false);
         let followed = memory.followed(self.program);
-        // Parts of the batch are not told from the samples of a loop over them.
-        let is_in_parts = whole_batch != held;
         let follows = |item: usize| match followed.get(item) {
-            Some(Follows::Nowhere) if is_in_parts => Follows::Unknown,
+            // Parts of the batch are not told from the samples of a loop over them.
+            Some(Follows::Nowhere) if whole != held => Follows::Unknown,
             Some(&follows) => follows,
             None => Follows::Unknown,
         };
@@ -256,14 +185,13 @@ impl State<'_> {
             self.items_of(accept).map(|item| (!is_data(memory.items[item].owner), follows(item), item)).collect();
         items.sort_unstable();
         for group in items.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let (is_other, follows) = (group[0].0, group[0].1);
+            let Some(&(is_other, follows, _)) = group.first() else { continue };
             self.change(group.iter().map(|row| row.2), |node| {
-                let by_shape = || dimension(node).or_else(|| folded(node));
                 let at: Vec<usize> = match follows {
                     Follows::In(_) => follows.dimensions().filter(|&at| at < node.dimensions.len()).collect(),
-                    _ if is_other && is_weight(node) => Vec::new(),
+                    _ if is_other && by_size.is_weight(node) => Vec::new(),
                     Follows::Nowhere if is_other && node.element_type.is_float() => Vec::new(),
-                    _ => by_shape().into_iter().collect(),
+                    _ => by_size.dimension(node).into_iter().collect(),
                 };
                 for &at in &at {
                     let size = scale(node.dimensions[at]);
@@ -278,7 +206,7 @@ impl State<'_> {
             });
         }
         self.may_stay |= may_stay;
-        self.scale_folded_scores(batch, &scale, accept);
+        self.scale_folded_scores(held, &scale, accept);
     }
 
     /// Scales attention scores whose heads are folded into the batch: their leading dimension is a multiple of it.

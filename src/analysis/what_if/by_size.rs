@@ -1,0 +1,104 @@
+//! The dimension of a buffer that holds the batch, by its size: where the data flow does not tell.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::batch::{self, GlobalBatch};
+use super::batch_by_shape;
+use super::memory::{Item, Memory, Owner};
+use super::resize;
+use crate::model::{FastSet, Program, ShapeNode};
+
+/// Numbers of elements within this factor are one value in two arrangements: folding adds margins.
+const MARGIN: f64 = 1.12;
+
+/// Size of the last dimension of more than one element.
+fn features(node: &ShapeNode) -> Option<i64> {
+    node.dimensions.iter().rev().copied().find(|&size| size > 1)
+}
+
+/// The numbers of elements of arrays that hold the batch, by their last dimension of more than one element.
+struct Arrangements {
+    counts: HashMap<i64, BTreeSet<u64>>,
+}
+
+impl Arrangements {
+    fn new<'a>(holding: impl Iterator<Item = &'a ShapeNode>) -> Self {
+        let mut counts: HashMap<i64, BTreeSet<u64>> = HashMap::new();
+        for node in holding {
+            if let Some(last) = features(node) {
+                counts.entry(last).or_default().insert(node.element_count());
+            }
+        }
+        Self { counts }
+    }
+
+    /// Whether an array holds as many elements, with the same features, as one that holds the batch.
+    fn include(&self, node: &ShapeNode) -> bool {
+        let count = node.element_count() as f64;
+        let (least, most) = ((count / MARGIN) as u64, (count * MARGIN) as u64);
+        let known = features(node).and_then(|last| self.counts.get(&last));
+        known.is_some_and(|known| known.range(least..=most).next().is_some())
+    }
+}
+
+/// What tells the dimension that holds the batch.
+pub(super) struct BySize<'a> {
+    /// The batch, or the part of it that temporaries hold.
+    batch: i64,
+    /// The same, and its products.
+    local: Vec<i64>,
+    weights: &'a FastSet<Vec<i64>>,
+    /// Dimensions of weights.
+    sizes: FastSet<i64>,
+    global: Option<&'a GlobalBatch>,
+    /// Other arrangements of what holds the batch, such as rows of images folded into it.
+    arrangements: Option<Arrangements>,
+}
+
+impl<'a> BySize<'a> {
+    /// Looks at a program's arguments and temporaries; `held` is the part of the `whole` batch that these hold.
+    pub(super) fn new(program: &Program, memory: &'a Memory, (whole, held): (i64, i64)) -> Self {
+        let mut local = batch::products(&memory.data, 1);
+        local.extend(memory.sorted_rows(program));
+        if whole != held {
+            for size in &mut local {
+                *size = *size / whole.max(1) * held;
+            }
+        }
+        let weights = memory.weights(program);
+        let sizes = weights.iter().flatten().copied().collect();
+        let global = memory.global_batch(program);
+        let mut found = Self { batch: held, local, weights, sizes, global, arrangements: None };
+        let temporary = |item: &&Item| matches!(item.owner, Owner::Family(_));
+        found.arrangements = memory.folded_below(program).map(|_| {
+            let nodes = memory.items.iter().filter(temporary).filter_map(|item| resize::node_of(program, item.buffer));
+            Arrangements::new(nodes.filter(|node| !found.is_weight(node) && found.own(node).is_some()))
+        });
+        found
+    }
+
+    /// Whether an array has the dimensions of a weight.
+    pub(super) fn is_weight(&self, node: &ShapeNode) -> bool {
+        self.weights.contains(&batch::outline(&node.dimensions))
+    }
+
+    /// The dimension that holds the batch.
+    pub(super) fn dimension(&self, node: &ShapeNode) -> Option<usize> {
+        self.own(node).or_else(|| self.folded(node))
+    }
+
+    fn own(&self, node: &ShapeNode) -> Option<usize> {
+        let exact = node.dimensions.iter().position(|&d| d == self.batch);
+        exact
+            .or_else(|| node.dimensions.iter().position(|d| self.local.contains(d)))
+            .or_else(|| self.global.and_then(|global| global.held_in(node)))
+            .or_else(|| batch_by_shape::dimension_of(node, self.batch, &self.sizes))
+    }
+
+    fn folded(&self, node: &ShapeNode) -> Option<usize> {
+        self.arrangements.as_ref().filter(|known| known.include(node))?;
+        let is_factor = |d: i64| self.batch > 0 && d > self.batch && d % self.batch == 0;
+        let own = node.dimensions.iter().position(|&d| is_factor(d) && !self.sizes.contains(&d));
+        own.or_else(|| node.dimensions.iter().position(|&d| is_factor(d)))
+    }
+}
