@@ -316,8 +316,8 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
 
 /// How to checkpoint layers. MaxText runs those that do not fill a cycle of layers outside the scan that its policy is for.
 fn remat_each(case: &ProgramContext<'_>, patterns: &[String]) -> String {
-    let (library, stacks) = (Library::of(case), &case.memory.kept.stacks);
-    if library == Library::MaxText && !stacks.is_empty() && stacks.iter().all(|stack| stack.is_input) {
+    let (library, kept) = (Library::of(case), &case.memory.kept);
+    if library == Library::MaxText && !kept.stacks.is_empty() && kept.passes.contains(&Pass::Recomputed) {
         return format!(
             "the layers of the scan are checkpointed already; {} run outside of it, as they do not fill a cycle of layers: a number of layers that does, or `jax.checkpoint` around each of them",
             listed(patterns, MOST_STACKS)

@@ -107,7 +107,7 @@ impl<'a> State<'a> {
         let mut undivided = 0usize;
         let mut results_follow = false;
         let mut lodgers = Vec::new();
-        let mut is_weight = false;
+        let (mut is_weight, mut is_read_by_layers) = (false, false);
         let mut results = self.results_by_array();
         let mut known = Divisions {
             parts,
@@ -127,6 +127,9 @@ impl<'a> State<'a> {
                 continue;
             };
             is_weight |= !self.is_state(row);
+            // The optimizer's state is read by the update alone.
+            let memory = self.memory;
+            is_read_by_layers |= !self.is_state(row) && (memory.trained.is_empty() || memory.roles[row].is_trained);
             self.divide_followers(row, dimension, &mut known);
             self.divide(row, dimension, &mut known);
             if let Some(result) = follows {
@@ -160,7 +163,7 @@ impl<'a> State<'a> {
         }
         if is_weight {
             self.least_factor = self.least_factor.min(1.0 / parts as f64);
-            if self.memory.data.iter().any(|d| d.parts == parts) {
+            if is_read_by_layers && self.memory.data.iter().any(|d| d.parts == parts) {
                 self.divided_like_batch = Some(parts);
             }
         }
