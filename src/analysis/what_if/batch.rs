@@ -137,7 +137,9 @@ pub fn data_arguments(
     if let Some((batch, devices)) = mapped {
         let is_of_batch = |_: &Base, node: &ShapeNode, _: &str, _| node.dimensions.get(1) == Some(&batch);
         let mut data = candidates(&is_of_batch, false);
-        data.iter_mut().for_each(|data| data.parts = devices);
+        for data in &mut data {
+            data.parts = devices;
+        }
         return data;
     }
     let mut data = candidates(&|_, _, path, _| holds_samples(path), true);
