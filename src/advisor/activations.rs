@@ -82,11 +82,7 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
     let families = case.memory.families.list.iter().enumerate();
     let in_all: u64 = families.filter(|row| is_recomputed(row.0)).map(|row| row.1.size).total();
     // What a loop recomputes is that of one step.
-    let is_in_loop = |t: &&AtPeak| {
-        let made = case.program.buffers.instruction_of(t.buffer);
-        made.is_some_and(|made| !case.program.is_in_entry(made))
-    };
-    let in_loops: u64 = held.iter().copied().filter(is_in_loop).map(|t| t.size).total();
+    let in_loops: u64 = held.iter().copied().filter(|t| case.is_in_loop(t)).map(|t| t.size).total();
     let is_at_once = bytes.saturating_mul(2) > in_all && in_loops.saturating_mul(2) < bytes;
     let mut finding = case.finding(NAME);
     finding.at_stake_bytes = Some(Bytes(bytes));

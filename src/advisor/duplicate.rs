@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
+use crate::analysis::flow::label::is_product;
 use crate::analysis::flow::{Value, computed};
 use crate::analysis::names::scope::numbered;
 use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::saved_for_backward::is_among;
-use crate::model::{Bytes, InstructionId};
+use crate::model::Bytes;
 
 /// Name of the rule.
 pub const NAME: &str = "duplicate";
@@ -98,7 +99,7 @@ fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         if is_one_for_each { ": each layer keeps its own" } else { "" }
     );
     // What products with a layer's own weights make is another in each layer.
-    let are_products = rows.iter().any(|t| is_product(case, t));
+    let are_products = rows.iter().any(|t| is_of_product(case, t));
     if are_products && !case.memory.has_backward() {
         return;
     }
@@ -119,13 +120,9 @@ fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Whether a temporary, or what it is a view or copy of, is made by a matrix product or convolution.
-fn is_product(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+fn is_of_product(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
     let Some(at) = case.program.buffers.instruction_of(t.buffer) else { return false };
-    let made = computed(case.program, Value { at, index: case.program.buffer_index(t.buffer) }).at;
-    let is_one = |at: InstructionId| matches!(case.program.opcode_name(at), "dot" | "convolution");
-    let called = case.program.instructions.called_by(made).iter();
-    let inside = called.filter_map(|called| case.program.computations.get(called.index()));
-    is_one(made) || inside.flat_map(|called| called.start..called.end).any(|row| is_one(InstructionId(row)))
+    is_product(case.program, computed(case.program, Value { at, index: case.program.buffer_index(t.buffer) }).at)
 }
 
 /// Outlines of the weights' global shapes (over all devices).

@@ -63,11 +63,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.why = format!("Live at the peak: {}; the largest is {}.", parts.join(" and "), case.describe_first(&held));
     // What a loop gathers in each of its steps is that of one layer, and gone after it.
-    let is_in_loop = |t: &&&AtPeak| {
-        let made = case.program.buffers.instruction_of(t.buffer);
-        made.is_some_and(|made| !case.program.is_in_entry(made))
-    };
-    let in_loops = gathered.iter().filter(is_in_loop).count();
+    let in_loops = gathered.iter().filter(|t| case.is_in_loop(t)).count();
     // One array at a time is no store of many layers: what reads it wants all of it.
     if in_loops > 0 && in_loops == gathered.len() {
         finding.why.push_str(" A loop gathers them for one of its steps at a time.");

@@ -283,6 +283,13 @@ impl<'a> ProgramContext<'a> {
         by_scan.into_iter().max_by_key(|row| row.1).map(|row| row.0).unwrap_or_default()
     }
 
+    /// Whether a temporary is made in a loop: it is that of one step.
+    #[must_use]
+    pub fn is_in_loop(&self, t: &AtPeak) -> bool {
+        let made = self.program.buffers.instruction_of(t.buffer);
+        made.is_some_and(|made| !self.program.is_in_entry(made))
+    }
+
     /// Framework op name of a temporary.
     #[must_use]
     pub fn name(&self, family: usize) -> &str {

@@ -495,7 +495,8 @@ fn is_matrix(program: &Program, state: InstructionId, place: i64) -> bool {
 }
 
 /// Whether an instruction is a matrix product or convolution, or a fusion around one.
-fn is_product(program: &Program, at: InstructionId) -> bool {
+#[must_use]
+pub fn is_product(program: &Program, at: InstructionId) -> bool {
     is_product_within(program, at, DEEPEST_FUSION)
 }
 

@@ -9,6 +9,7 @@ mod base;
 pub mod batch;
 mod batch_by_shape;
 mod by_size;
+mod dimension;
 mod divide;
 mod edit;
 mod evicted;

@@ -181,30 +181,25 @@ impl State<'_> {
             None => Follows::Unknown,
         };
         let is_data = |owner| matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
-        let mut items: Vec<(bool, Follows, usize)> =
-            self.items_of(accept).map(|item| (!is_data(memory.items[item].owner), follows(item), item)).collect();
-        items.sort_unstable();
-        for group in items.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let Some(&(is_other, follows, _)) = group.first() else { continue };
-            self.change(group.iter().map(|row| row.2), |node| {
-                let at: Vec<usize> = match follows {
-                    Follows::In(_) => follows.dimensions().filter(|&at| at < node.dimensions.len()).collect(),
-                    _ if is_other && by_size.is_weight(node) => Vec::new(),
-                    Follows::Nowhere if is_other && node.element_type.is_float() => Vec::new(),
-                    _ => by_size.dimension(node).into_iter().collect(),
-                };
-                for &at in &at {
-                    let size = scale(node.dimensions[at]);
-                    resize::set_dimension(node, at, size);
-                    let other = resize::with_other_lanes(node, at);
-                    may_stay |= other.is_some();
-                    if let Some(other) = other.filter(|_| !is_cautious) {
-                        *node = other;
-                    }
+        let items = self.items_of(accept).map(|item| (item, (is_data(memory.items[item].owner), follows(item))));
+        self.change_by(items, |node, (is_data, follows)| {
+            let at: Vec<usize> = match follows {
+                Follows::In(_) => follows.dimensions().filter(|&at| at < node.dimensions.len()).collect(),
+                _ if !is_data && by_size.is_weight(node) => Vec::new(),
+                Follows::Nowhere if !is_data && node.element_type.is_float() => Vec::new(),
+                _ => by_size.dimension(node).into_iter().collect(),
+            };
+            for &at in &at {
+                let size = scale(node.dimensions[at]);
+                resize::set_dimension(node, at, size);
+                let other = resize::with_other_lanes(node, at);
+                may_stay |= other.is_some();
+                if let Some(other) = other.filter(|_| !is_cautious) {
+                    *node = other;
                 }
-                !at.is_empty()
-            });
-        }
+            }
+            !at.is_empty()
+        });
         self.may_stay |= may_stay;
         self.scale_folded_scores(held, &scale, accept);
     }

@@ -1,17 +1,17 @@
 //! The memory of a program with edits applied one after the other: sizes, live ranges, and reuse of memory.
 
 use std::borrow::Cow;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use super::base::{Base, Role};
 use super::edit::{Arguments, Edit};
-use super::follows::Follows;
 use super::memory::{Item, Memory, Owner};
 use super::resize;
 use super::saved_for_backward::is_among;
 use super::shapes::{Changed, Known};
 use crate::analysis::packing::Block;
-use crate::model::{BufferId, ElementType, Program, ShapeNode};
+use crate::model::{BufferId, ElementType, FastMap, Program, ShapeNode};
 
 /// Kinds of change that were applied, each with its own expected error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -303,12 +303,22 @@ impl<'a> State<'a> {
         items: impl Iterator<Item = usize>,
         mut how: impl FnMut(&mut ShapeNode) -> bool,
     ) -> usize {
-        let mut known: Vec<Option<Option<u32>>> = vec![None; self.shapes.len()];
+        self.change_by(items.map(|item| (item, ())), |node, ()| how(node))
+    }
+
+    /// As [`Self::change`], where something besides tells items of one shape apart: it is asked once for each shape with
+    /// each of these.
+    pub(super) fn change_by<K: Copy + Eq + Hash>(
+        &mut self,
+        items: impl Iterator<Item = (usize, K)>,
+        mut how: impl FnMut(&mut ShapeNode, K) -> bool,
+    ) -> usize {
+        let mut known: FastMap<(u32, K), Option<u32>> = FastMap::default();
         let mut count = 0;
-        for item in items {
+        for (item, own) in items {
             let row = self.shape_of[item];
-            let Some(slot) = known.get_mut(row as usize) else { continue };
-            let changed = *slot.get_or_insert_with(|| self.shapes.changed(row, &mut how));
+            let shapes = &mut self.shapes;
+            let changed = *known.entry((row, own)).or_insert_with(|| shapes.changed(row, |node| how(node, own)));
             if let Some(changed) = changed {
                 self.shape_of.to_mut()[item] = changed;
                 count += 1;
@@ -390,64 +400,6 @@ impl<'a> State<'a> {
         let is_cautious = self.is_cautious;
         let items = self.items_of(move |owner| matches!(owner, Owner::Family(row) if !(is_cautious && may_stay(row))));
         self.change(items, |node| resize::set_meant_type(node, ty));
-    }
-
-    fn dimension(&mut self, from: i64, to: i64) {
-        self.kinds.dimension = true;
-        let arguments: Vec<&ShapeNode> = self
-            .memory
-            .base
-            .iter()
-            .filter(|base| matches!(base.role, Role::Argument { .. }))
-            .filter_map(|base| resize::node_of(self.program, base.buffer))
-            .collect();
-        let merged = resize::merged_sizes(&arguments, from);
-        // Positions as many as a layer has features: what is meant are the positions.
-        let memory = self.memory;
-        let is_of_data = memory.data.iter().any(|data| data.dimensions.iter().skip(1).any(|&size| size == from))
-            && memory.trained.iter().any(|&row| {
-                resize::node_of(self.program, memory.base[row].buffer)
-                    .is_some_and(|node| node.dimensions.contains(&from))
-            });
-        if is_of_data {
-            self.warn(format!("inputs and weights both have a dimension of {from}; that of the inputs is changed"));
-        }
-        let followed = memory.followed_size(self.program, from, is_of_data);
-        let weights = memory.weights(self.program);
-        let follows = |item: usize| followed.get(item).copied().unwrap_or(Follows::Unknown);
-        let mut items: Vec<usize> = (0..self.shape_of.len()).collect();
-        items.sort_by_key(|&item| follows(item));
-        let mut changed = 0;
-        for group in items.chunk_by(|&a, &b| follows(a) == follows(b)) {
-            let own = group.first().map_or(Follows::Unknown, |&item| follows(item));
-            // Products with it are those that follow; where none is known to, those that arguments have.
-            let merged = if matches!(own, Follows::In(_)) { &[][..] } else { merged.as_slice() };
-            changed += self.change(group.iter().copied(), |node| {
-                let mut is_changed = false;
-                let is_other = |size: i64| is_of_data || size != from;
-                for at in own.dimensions() {
-                    let size = node.dimensions.get(at).copied().filter(|&size| is_other(size) && size % from == 0);
-                    if let Some(size) = size {
-                        resize::set_dimension(node, at, (size / from).saturating_mul(to));
-                        is_changed = true;
-                    }
-                }
-                if is_of_data && (own != Follows::Unknown || weights.contains(&super::batch::outline(&node.dimensions)))
-                {
-                    return is_changed;
-                }
-                is_changed | resize::replace_size(node, from, to, merged)
-            });
-        }
-        if changed == 0 {
-            self.warn(format!("no buffer has a dimension of {from}"));
-        }
-        let twice = arguments.iter().filter(|n| n.dimensions.iter().filter(|&&d| d == from).count() > 1).count();
-        if twice > 0 {
-            self.warn(format!(
-                "{twice} arguments have more than one dimension of {from}; all of them are changed, which may be more than you intend"
-            ));
-        }
     }
 
     fn unpad_dimension(&mut self, size: i64) {

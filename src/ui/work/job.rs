@@ -149,6 +149,7 @@ impl<T: Send + 'static> Job<T> {
             self.state = result.map_or(State::Failed, State::Done);
         }
     }
+
     /// The result; `None` while the job runs and if it failed.
     pub fn poll(&mut self) -> Option<&T> {
         if let State::Running(receiver) = &self.state {

@@ -51,12 +51,11 @@ pub fn follow(program: &Program, from: impl Iterator<Item = (BufferId, Mark)>) -
     let mut walk = Walk {
         program,
         kinds: transfer::kinds(&program.opcodes),
-        found: Followed::default(),
+        found: Followed { is_whole: true, ..Followed::default() },
         numbers: HashMap::default(),
         is_marked: vec![false; count],
         is_numbering: Vec::new(),
         left: MOST_LOOKS.saturating_mul(count as u64),
-        is_whole: true,
     };
     for (buffer, mark) in from {
         if let (Some(at), Some(&node)) =
@@ -77,7 +76,6 @@ pub fn follow(program: &Program, from: impl Iterator<Item = (BufferId, Mark)>) -
     if let Some(entry) = program.entry {
         walk.computation(entry, 0);
     }
-    walk.found.is_whole = walk.is_whole;
     walk.found
 }
 
@@ -93,11 +91,9 @@ struct Walk<'a> {
     is_numbering: Vec<bool>,
     /// Instructions that may still be looked at.
     left: u64,
-    /// Whether all were.
-    is_whole: bool,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     /// Row of the set of marks of an array; `None` where it has none.
     fn row_of(&self, at: InstructionId, node: u32) -> Option<u32> {
         let is_marked = self.is_marked.get(at.index()) == Some(&true);
@@ -181,7 +177,7 @@ impl Walk<'_> {
             let at = InstructionId(row);
             if self.is_to_look_at(at) {
                 let Some(left) = self.left.checked_sub(1) else {
-                    self.is_whole = false;
+                    self.found.is_whole = false;
                     return;
                 };
                 self.left = left;
@@ -209,15 +205,18 @@ impl Walk<'_> {
         self.kinds.get(usize::from(opcode.0)).copied().unwrap_or(Kind::Same)
     }
 
+    /// The parameters of a computation.
+    fn parameters(&self, computation: ComputationId) -> impl Iterator<Item = u32> + use<'a> {
+        let program = self.program;
+        let rows = program.computations.get(computation.index()).map_or(0..0, |called| called.start..called.end);
+        rows.filter(|&row| program.instructions.opcode.get(row as usize) == Some(&Opcode::PARAMETER))
+    }
+
     /// Hands the operands of a call on to the parameters of what it calls, the first of which stands for operand `first`;
     /// returns whether that is news there.
     fn enter(&mut self, at: InstructionId, computation: ComputationId, first: usize) -> bool {
-        let Some(called) = self.program.computations.get(computation.index()) else { return false };
         let mut is_new = false;
-        for row in called.start..called.end {
-            if self.program.instructions.opcode.get(row as usize) != Some(&Opcode::PARAMETER) {
-                continue;
-            }
+        for row in self.parameters(computation) {
             let place = self.program.instructions.argument.get(row as usize).copied().unwrap_or(0) as usize;
             if let Some(from) = operand(self.program, at, first + place) {
                 is_new |= self.hand_on((from, 0), (InstructionId(row), 0));
@@ -229,7 +228,7 @@ impl Walk<'_> {
     /// What comes from a computation that is called with the operands from the `first` on.
     fn call(&mut self, at: InstructionId, computation: ComputationId, first: usize, depth: u32) {
         if depth >= MAX_DEPTH {
-            self.is_whole = false;
+            self.found.is_whole = false;
             return;
         }
         self.enter(at, computation, first);
@@ -251,9 +250,10 @@ impl Walk<'_> {
         self.hand_on((state, 0), (at, 0));
         let Some(root) = root(self.program, body) else { return };
         if depth >= MAX_DEPTH {
-            self.is_whole = false;
+            self.found.is_whole = false;
             return;
         }
+        let parameter = self.parameters(body).next();
         let mut is_new = self.enter(at, body, 0);
         for _ in 0..MAX_PASSES {
             if !is_new {
@@ -261,10 +261,6 @@ impl Walk<'_> {
             }
             self.computation(body, depth + 1);
             self.hand_on((root, 0), (at, 0));
-            let parameter = self.program.computations.get(body.index()).and_then(|body| {
-                let opcodes = &self.program.instructions.opcode;
-                (body.start..body.end).find(|&row| opcodes.get(row as usize) == Some(&Opcode::PARAMETER))
-            });
             is_new = parameter.is_some_and(|row| self.hand_on((root, 0), (InstructionId(row), 0)));
         }
     }

@@ -1,0 +1,61 @@
+//! Edit of a dimension: another size for it, and for what follows it.
+
+use super::base::Role;
+use super::batch::outline;
+use super::follows::Follows;
+use super::resize;
+use super::state::State;
+use crate::model::ShapeNode;
+
+impl State<'_> {
+    /// Gives dimensions of one size another, and their products with others in proportion.
+    pub(super) fn dimension(&mut self, from: i64, to: i64) {
+        self.kinds.dimension = true;
+        let memory = self.memory;
+        let arguments: Vec<&ShapeNode> = memory
+            .base
+            .iter()
+            .filter(|base| matches!(base.role, Role::Argument { .. }))
+            .filter_map(|base| resize::node_of(self.program, base.buffer))
+            .collect();
+        let merged = resize::merged_sizes(&arguments, from);
+        // Positions as many as a layer has features: what is meant are the positions.
+        let is_of_data = memory.data.iter().any(|data| data.dimensions.iter().skip(1).any(|&size| size == from))
+            && memory.trained.iter().any(|&row| {
+                resize::node_of(self.program, memory.base[row].buffer)
+                    .is_some_and(|node| node.dimensions.contains(&from))
+            });
+        if is_of_data {
+            self.warn(format!("inputs and weights both have a dimension of {from}; that of the inputs is changed"));
+        }
+        let followed = memory.followed_size(self.program, from, is_of_data);
+        let weights = memory.weights(self.program);
+        let items =
+            (0..self.shape_of.len()).map(|item| (item, followed.get(item).copied().unwrap_or(Follows::Unknown)));
+        let changed = self.change_by(items, |node, follows| {
+            let mut is_changed = false;
+            for at in follows.dimensions() {
+                let size = node.dimensions.get(at).copied().filter(|&size| size % from == 0);
+                if let Some(size) = size.filter(|&size| is_of_data || size != from) {
+                    resize::set_dimension(node, at, (size / from).saturating_mul(to));
+                    is_changed = true;
+                }
+            }
+            if is_of_data && (follows != Follows::Unknown || weights.contains(&outline(&node.dimensions))) {
+                return is_changed;
+            }
+            // Products with it are those that follow; where none is known to, those that arguments have.
+            let merged = if matches!(follows, Follows::In(_)) { &[][..] } else { merged.as_slice() };
+            is_changed | resize::replace_size(node, from, to, merged)
+        });
+        if changed == 0 {
+            self.warn(format!("no buffer has a dimension of {from}"));
+        }
+        let twice = arguments.iter().filter(|n| n.dimensions.iter().filter(|&&d| d == from).count() > 1).count();
+        if twice > 0 {
+            self.warn(format!(
+                "{twice} arguments have more than one dimension of {from}; all of them are changed, which may be more than you intend"
+            ));
+        }
+    }
+}
