@@ -67,13 +67,18 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
+/// Smaller parts of all arguments are not named.
+const MANY: u64 = 100_000;
+
 /// Numbers of shards that are tried.
 const PARTS: [u32; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
 
 /// Finds the fewest devices across which the arguments have to be sharded for the program to fit, or else for half of
 /// the memory to be left for the computation.
 fn divide(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) {
-    let meant: Vec<&str> = case.arguments().filter(|a| !case.is_data(a.0)).map(|a| a.1).collect();
+    // Steps and seeds are not worth a word.
+    let is_large = |row: usize| case.memory.base[row].size.saturating_mul(MANY) >= bytes;
+    let meant: Vec<&str> = case.arguments().filter(|a| !case.is_data(a.0) && is_large(a.0)).map(|a| a.1).collect();
     let others: Vec<&str> = case.arguments().filter(|a| case.is_data(a.0)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
     let edit = |parts: u32| replicated::edits(case, &names, parts);
@@ -92,6 +97,9 @@ fn divide(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) {
     let fits = |parts: &u32| case.fits_with(&edit(*parts), Depth::Verdict);
     let enough = |parts: &u32| bytes / u64::from(*parts) <= half;
     let Some(parts) = PARTS.into_iter().find(fits).or_else(|| PARTS.into_iter().find(enough)) else { return };
+    if !case.is_worth(case.saved(&case.try_out(&edit(parts)))) {
+        return;
+    }
     case.fill(finding, edit(parts));
     finding.advice.push(format!(
         "sharded across {} devices instead of {devices} they take {} on each",

@@ -26,12 +26,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let saved = case.fill(&mut finding, vec![Edit::Blockwise("*".to_owned())]);
     let is_remedied = case.is_worth(saved);
     if !is_remedied {
-        // What else has their shapes, such as the decays of a state space model, is not worth a word then.
-        let is_named = |t: &&AtPeak| {
-            let name = case.name(t.family).to_ascii_lowercase();
-            ["attention", "attn", "softmax", "scores"].iter().any(|word| name.contains(word))
-        };
-        if !case.is_share(bytes, MUCH) || !held.iter().all(is_named) {
+        // What only has their shape is not worth a word then.
+        if !case.is_share(bytes, MUCH) || !case.memory.kept.are_sure {
             return;
         }
         finding = case.finding(NAME);

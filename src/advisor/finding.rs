@@ -235,6 +235,7 @@ impl Finding {
         let (saves, after) = (self.saves_bytes()?, self.peak_after_bytes()?);
         if let Some(effect) = self.effect.as_ref().filter(|effect| !effect.is_told()) {
             let alone = match effect.verdict() {
+                _ if effect.fits_already() => "",
                 TryVerdict::Fits => "; with this alone the program fits",
                 TryVerdict::MayFit => "; with this alone the program may fit",
                 TryVerdict::Over => "; with this alone the program does not fit",

@@ -4,13 +4,13 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, Total, counted};
 use crate::analysis::what_if::{Edit, LOGITS};
-use crate::model::{Bytes, thousands};
+use crate::model::{Bytes, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "logits";
 
 /// Share of allocated bytes from which logits are reported even if chunking them alone hardly lowers the peak.
-const CAUSE: f64 = 0.30;
+const CAUSE: f64 = 0.10;
 
 /// Number of chunks in which the loss is computed.
 const PARTS: u32 = 8;
@@ -25,21 +25,32 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Chunk(LOGITS.to_owned(), PARTS)]);
-    if !case.is_worth(saved) && !case.is_share(bytes, CAUSE) {
-        return;
+    let is_remedied = case.is_worth(saved);
+    if !is_remedied {
+        if !case.is_share(bytes, CAUSE) {
+            return;
+        }
+        finding = case.finding(NAME);
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
-        "Logits over {} tokens take {} of the peak: {}",
+        "Logits over a vocabulary of {} take {} of the peak: {}",
         thousands(vocabulary.unsigned_abs()),
         Bytes(bytes).short(),
-        finding.less(&format!(" in {PARTS} chunks"))
+        if is_remedied {
+            finding.less(&format!(" in {PARTS} chunks"))
+        } else {
+            percent(bytes, case.memory.peak.max(1))
+        }
     );
     finding.why = format!(
         "At the peak, {} the vocabulary as a dimension, for all positions at once; the largest is {}. The loss needs only one number per position; logits and their gradient are intermediate values.",
         counted(held.len(), "temporary has", "temporaries have"),
         case.describe_first(&held)
     );
+    if !is_remedied {
+        finding.why.push_str(" With that alone the peak hardly falls: other values then take as much.");
+    }
     finding.advice.push(Library::of(case).chunked_loss(PARTS));
     let nodes = || held.iter().filter_map(|t| case.node(t.buffer));
     if nodes().any(|node| node.element_type.is_wide_float()) {

@@ -18,6 +18,7 @@ pub mod ipu;
 mod layout_copy;
 mod library;
 mod logits;
+mod made_of;
 mod offload;
 mod oversized;
 mod padding;

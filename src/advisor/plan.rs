@@ -395,9 +395,10 @@ fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -
     }
     if !fits && prediction.verdict == TryVerdict::MayFit {
         return format!(
-            "Nothing found is certain to be enough: with {list} the program may fit; it needs between {} and {} of {limit}, depending on what the compiler recomputes",
+            "Nothing found is certain to be enough: with {list} the program may fit; it needs between {} and {} of {limit}{}",
             prediction.allocated_range.0.short(),
-            prediction.allocated_range.1.short()
+            prediction.allocated_range.1.short(),
+            prediction.condition()
         );
     }
     if !fits {

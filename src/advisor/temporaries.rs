@@ -1,6 +1,9 @@
 //! Rule `temporaries`: a peak of temporaries that no other rule explains; if most of them are the state of a loop, that.
 
+use std::fmt::Write as _;
+
 use super::finding::{ChangesResults, Finding};
+use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::loops::{Role, is_written_by_users};
 use crate::model::{Bytes, Opcode, percent};
@@ -66,6 +69,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         format!("Temporaries take {} of the peak: {}", percent(bytes, case.at_peak()), Bytes(bytes).short())
     };
     let held: Vec<&AtPeak> = if is_loop { carried } else { case.peak.iter().collect() };
+    let kinds = Kinds::new(case, &held);
+    if let Some(most) = kinds.most(case).filter(|_| !is_loop) {
+        let _ = write!(finding.title, ", {most}");
+    }
     let largest: Vec<String> =
         held.iter().take(MOST).map(|t| format!("{} {}", Bytes(t.size).short(), case.describe(t.buffer))).collect();
     finding.why = format!(
@@ -81,6 +88,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         },
         largest.join("; ")
     );
+    finding.why.extend(kinds.sentence().filter(|_| !is_loop));
     if is_loop {
         finding.advice.push("pass less from step to step: a narrower type, fewer positions, or only indices of what is kept outside the loop".to_owned());
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());

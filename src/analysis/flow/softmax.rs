@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Value, computed};
-use crate::model::{InstructionId, NO_ROW, Program};
+use crate::model::{InstructionId, NO_ROW, Program, ShapeNode};
 
 /// Fewest positions of attention scores that matter.
 pub const LEAST_POSITIONS: i64 = 256;
@@ -23,7 +23,19 @@ pub struct Softmax {
     pub logits: Vec<(i64, Vec<i64>)>,
     /// Those without that one matrix product makes and another takes, with a batch and more: so do scores of some
     /// positions for others.
-    pub crossed: Vec<(i64, Vec<i64>)>,
+    pub crossed: Vec<Crossed>,
+}
+
+/// Scores of some positions for others, as far as shapes tell.
+#[derive(Debug, Clone)]
+pub struct Crossed {
+    /// Positions, or classes, that the softmax runs over.
+    pub keys: i64,
+    /// Dimensions above 1, sorted.
+    pub outline: Vec<i64>,
+    /// Whether the product that makes them has a batch on both sides: what is classified meets the same weights in every
+    /// sample, queries meet the keys of their own.
+    pub is_batched: bool,
 }
 
 impl Softmax {
@@ -47,16 +59,20 @@ impl Softmax {
                 if (others > 0 || dimensions.len() > 2) && products.include(&dimensions) {
                     found.scores.insert(dimensions);
                 }
-            } else if let Some(&widest) = dimensions.last().filter(|&&widest| dimensions.len() > 1 && is_over(widest)) {
-                let is_new = |known: &[(i64, Vec<i64>)]| !known.iter().any(|known| known.1 == dimensions);
+            } else if let Some(&widest) = dimensions.last().filter(|_| dimensions.len() > 1) {
+                let summed = summed_over(program, at, &dimensions).unwrap_or(widest);
                 // With heads besides, fewer keys tell scores from classes; what comes first is the batch.
-                let is_first = node.dimensions.iter().find(|&&d| d > 1) == Some(&widest);
-                let fewest = if dimensions.len() > 3 && !is_first { LEAST_POSITIONS } else { LEAST_CLASSES };
-                let is_crossed = dimensions.len() > 2 && widest >= fewest && is_new(&found.crossed);
-                if is_crossed && products.make_and_take(&dimensions) {
-                    found.crossed.push((widest, dimensions.clone()));
+                let is_first = node.dimensions.iter().find(|&&d| d > 1) == Some(&summed);
+                let has_heads = dimensions.len() > 3 && !is_first;
+                // There may be fewer keys than queries, of classes there are more than of what is classified.
+                let fewest = if has_heads || summed < widest { LEAST_POSITIONS } else { LEAST_CLASSES };
+                let is_new = !found.crossed.iter().any(|known| known.outline == dimensions);
+                if dimensions.len() > 2 && summed >= fewest && is_new && products.make_and_take(&dimensions) {
+                    let is_batched = products.are_batched(&dimensions);
+                    found.crossed.push(Crossed { keys: summed, outline: dimensions.clone(), is_batched });
                 }
-                if widest >= LEAST_CLASSES && is_new(&found.logits) {
+                let is_new = !found.logits.iter().any(|known| known.1 == dimensions);
+                if summed == widest && widest >= LEAST_CLASSES && is_new {
                     found.logits.push((widest, dimensions));
                 }
             }
@@ -69,6 +85,8 @@ impl Softmax {
     #[must_use]
     pub fn are_scores(&self, outline: &[i64], weight_sizes: &HashSet<i64>) -> bool {
         self.scores.contains(outline)
+            // Batch and heads merged.
+            || square(outline).is_some_and(|own| self.scores.iter().any(|known| square(known) == Some(own)))
             || outline.iter().enumerate().any(|(at, &wide)| {
                 let mut narrow = outline.to_vec();
                 narrow.remove(at);
@@ -87,6 +105,15 @@ impl Softmax {
     }
 }
 
+impl Crossed {
+    /// Whether an array (its dimensions above 1, sorted) is of these scores, its batch and heads merged or not.
+    #[must_use]
+    pub fn is(&self, outline: &[i64]) -> bool {
+        self.outline == outline
+            || (outline.len() > 2 && outline.contains(&self.keys) && widest(&self.outline) == widest(outline))
+    }
+}
+
 /// Arrays that matrix products take or make: attention scores are made by one and taken by another. Sums of logarithms,
 /// as of a hidden Markov model's states, have the same exponentials and shapes, but no products.
 #[derive(Debug, Default)]
@@ -97,6 +124,8 @@ struct Products {
     made: HashSet<(i64, i64)>,
     /// The same of what they take.
     taken: HashSet<(i64, i64)>,
+    /// The same of what they make where a dimension of it is one of both operands: a batch.
+    batched: HashSet<(i64, i64)>,
 }
 
 impl Products {
@@ -108,9 +137,21 @@ impl Products {
             if opcode != "dot" && opcode != "convolution" {
                 continue;
             }
-            let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
-            for operand in operands.map(|&row| InstructionId(row)).chain([at]) {
-                let Some(node) = program.shape_of(operand).map(crate::model::Shape::root) else { continue };
+            let rows = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
+            let operands: Vec<InstructionId> = rows.map(|&row| InstructionId(row)).collect();
+            let node = |at: InstructionId| program.shape_of(at).map(crate::model::Shape::root);
+            let is_in_all = |size: i64| {
+                size > 1 && operands.iter().all(|&at| node(at).is_some_and(|node| node.dimensions.contains(&size)))
+            };
+            // Weights that classify are a matrix.
+            let is_wide =
+                |at: &InstructionId| node(*at).is_some_and(|n| n.dimensions.iter().filter(|&&d| d > 1).count() > 2);
+            let is_batched = |made: &&ShapeNode| made.dimensions.iter().any(|&size| is_in_all(size));
+            if let Some(made) = node(at).filter(|_| operands.iter().all(is_wide)).filter(is_batched) {
+                found.batched.extend(widest(&made.dimensions));
+            }
+            for operand in operands.iter().copied().chain([at]) {
+                let Some(node) = node(operand) else { continue };
                 if let Some(square) = square(&node.dimensions) {
                     found.squares.insert(square);
                 }
@@ -124,6 +165,11 @@ impl Products {
     /// Whether one of them makes an array of these dimensions and one takes it.
     fn make_and_take(&self, dimensions: &[i64]) -> bool {
         widest(dimensions).is_some_and(|widest| self.made.contains(&widest) && self.taken.contains(&widest))
+    }
+
+    /// Whether one of them makes an array of these dimensions sample by sample.
+    fn are_batched(&self, dimensions: &[i64]) -> bool {
+        widest(dimensions).is_some_and(|widest| self.batched.contains(&widest))
     }
 
     /// Whether an array of these dimensions is among them, its other dimensions merged or not.

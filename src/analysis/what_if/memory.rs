@@ -357,8 +357,10 @@ impl Memory {
         let has_heap = !self.points.is_empty();
         let time = |point: u32| if has_heap { 2 * self.points.partition_point(|&p| p < point) as u32 } else { point };
         let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);
-        let conflicts = own.iter().filter(|lodger| lodger.first < last && is_meant(lodger));
-        conflicts.map(|lodger| (lodger.size, time(lodger.first), time(lodger.last.min(last)))).collect()
+        // What has another layout than the argument is never written in its place, such as the state of a loop.
+        let until = |lodger: &Lodger| if lodger.is_relaid { lodger.last } else { lodger.last.min(last) };
+        let conflicts = own.iter().filter(|lodger| (lodger.first < last || lodger.is_relaid) && is_meant(lodger));
+        conflicts.map(|lodger| (lodger.size, time(lodger.first), time(until(lodger)))).collect()
     }
 
     /// Whether a family of the forward pass is live when the backward pass begins.
@@ -512,6 +514,8 @@ struct Lodger {
     last: u32,
     /// Whether it has the size and shape of the result.
     is_like_result: bool,
+    /// Whether it has the dimensions of what is returned in another layout.
+    is_relaid: bool,
 }
 
 /// Share of a result's bytes below which what lies in its memory does not matter.
@@ -534,15 +538,18 @@ fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Vec
         let is_result = buffer == base.buffer && !is_empty;
         let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
         let is_copy = || analysis.labels(program).is_copy_of_argument(program, buffer);
-        let lodges = is_large && !is_result && !is_view && !updates_in_place(program, at) && !is_copy();
-        let (first, last) = lodges.then(|| live.of(buffer))??;
-        Some((size, first, last))
+        let is_relaid = base.returned.as_ref().zip(program.buffer_node(buffer)).is_some_and(|(returned, own)| {
+            own.layout.is_some() && own.layout != returned.layout && own.dimensions == returned.dimensions
+        });
+        let is_other = || !is_result && !is_view && !updates_in_place(program, at) && !is_copy();
+        let (first, last) = (is_large && (is_relaid || is_other())).then(|| live.of(buffer))??;
+        Some((size, first, last, is_relaid))
     };
     let found = program.assigned_to(allocation).iter().filter_map(|assigned| {
-        let (size, first, last) = lodges(assigned.buffer)?;
+        let (size, first, last, is_relaid) = lodges(assigned.buffer)?;
         let start = assigned.offset;
         let is_like_result = is_alike(program, assigned.buffer, base.buffer);
-        Some(Lodger { size, place: (start, start.saturating_add(size)), first, last, is_like_result })
+        Some(Lodger { size, place: (start, start.saturating_add(size)), first, last, is_like_result, is_relaid })
     });
     merged(found.collect())
 }
@@ -561,6 +568,7 @@ fn merged(mut lodgers: Vec<Lodger>) -> Vec<Lodger> {
                 group.size = group.place.1 - group.place.0;
                 group.last = group.last.max(own.last);
                 group.is_like_result &= own.is_like_result;
+                group.is_relaid |= own.is_relaid;
             }
             None => groups.push(own),
         }

@@ -101,6 +101,7 @@ mod tests {
             peak_range: (gib(range.0), gib(range.1)),
             allocated_range: (gib(range.0), gib(range.1)),
             verdict,
+            may_gather: false,
             least: gib(range.0),
             allocated: gib(range.0),
             allocated_online: gib(range.0),

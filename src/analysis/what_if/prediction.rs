@@ -103,6 +103,8 @@ pub struct Prediction {
     pub allocated_range: (Bytes, Bytes),
     /// Whether it fits; may be undecided where it depends on the compiler.
     pub verdict: TryVerdict,
+    /// Whether that depends on the compiler's keeping activations divided along the batch.
+    pub may_gather: bool,
     /// Bytes that no packer can go below: those that are live at once.
     pub least: Bytes,
     /// Bytes allocated with the better of the two packers, or with the online one if only that was run.
@@ -149,6 +151,16 @@ impl Prediction {
         if self.packer == Packer::Online { self.allocated_online } else { self.allocated }
     }
 
+    /// On what it depends where in the range of allocated bytes it is: to be put behind the range.
+    #[must_use]
+    pub const fn condition(&self) -> &'static str {
+        if self.may_gather {
+            " if activations stay divided along the batch, several times as much if they do not"
+        } else {
+            ", depending on what the compiler recomputes"
+        }
+    }
+
     /// The answer in one sentence, without a full stop.
     #[must_use]
     pub fn sentence(&self, capacity: Option<u64>, units: UnitSystem) -> String {
@@ -160,9 +172,10 @@ impl Prediction {
         }
         if self.verdict == TryVerdict::MayFit {
             return format!(
-                "may fit: it takes {} to {}, depending on what the compiler recomputes",
+                "may fit: it takes {} to {}{}",
                 units.short(self.allocated_range.0),
-                units.short(self.allocated_range.1)
+                units.short(self.allocated_range.1),
+                self.condition()
             );
         }
         match self.outcome(capacity) {
@@ -249,7 +262,7 @@ impl Memory {
         }
         if let Some(parts) = state.divided_like_batch.filter(|_| !kinds.constrain) {
             warnings.push(format!(
-                "the batch is sharded {parts} ways too; if over the same mesh axis, activations may end up holding the global batch and the peak can triple. Constrain them with jax.lax.with_sharding_constraint (`constrain {parts}` predicts that)"
+                "the batch is sharded {parts} ways too; if over the same mesh axis, activations may end up holding the global batch, and the peak can rise to several times as much. Constrain them with jax.lax.with_sharding_constraint (`constrain {parts}` predicts that)"
             ));
         }
         if self.rematerialised > 0 {

@@ -14,7 +14,7 @@ use crate::analysis::names::lookup::{is_rematerialised, rematerialised_at};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::once::once;
-use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Program};
+use crate::model::{BufferId, ElementType, EventKind, FastMap, HeapEvent, InstructionId, NO_ROW, Program, ShapeNode};
 
 /// Share of what scans save below which nothing is gained by recomputing it.
 const MATTERS: f64 = 0.05;
@@ -356,11 +356,16 @@ impl State<'_> {
             if *first == NO_ROW {
                 *first = i as u32;
             } else if is_again && !self.is_computed_again(i) {
-                let end = kept.blocks[i].end;
+                let row = known.handed_on.binary_search_by_key(&(i as u32), |row| row.0);
+                let handed_on = row.ok().map(|row| known.handed_on[row].1);
+                let end = handed_on.unwrap_or(kept.blocks[i].end);
                 let first = &mut kept.blocks[*first as usize];
                 if first.size > 0 {
                     first.end = first.end.max(end);
-                    kept.blocks[i].size = 0;
+                    match handed_on {
+                        Some(time) => kept.blocks[i].start = kept.blocks[i].start.max(time),
+                        None => kept.blocks[i].size = 0,
+                    }
                 }
             }
         }
@@ -392,6 +397,19 @@ impl Memory {
     }
 }
 
+/// Which of an instruction's results a buffer is: its array, and how many like it come before. Results that nobody needs
+/// are not computed again, so that the same has another index then.
+type Part<'a> = (ElementType, &'a [i64], usize);
+
+fn part_of(program: &Program, buffer: BufferId) -> Option<Part<'_>> {
+    let (shape, at) = program.buffer_shape(buffer)?;
+    let node = shape.nodes.get(at as usize)?;
+    let is_alike =
+        |other: &&ShapeNode| (other.element_type, &other.dimensions) == (node.element_type, &node.dimensions);
+    let before = shape.nodes.iter().take(at as usize).filter(is_alike).count();
+    Some((node.element_type, &node.dimensions, before))
+}
+
 /// What the compiler computes again.
 fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
     let name = |root: BufferId| Some(program.text.instruction_name(program.buffers.instruction_of(root)?));
@@ -402,19 +420,19 @@ fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
         Some((name, plain))
     };
     let roots = || memory.families.list.iter().map(|family| family.root);
-    let mut values: FastMap<(String, Vec<i64>), u32> = FastMap::default();
+    let mut values: FastMap<(String, Part<'_>), u32> = FastMap::default();
     for root in roots() {
-        if let Some((mut name, plain)) = again(root) {
+        if let (Some((mut name, plain)), Some(part)) = (again(root), part_of(program, root)) {
             name.truncate(plain);
             let next = values.len() as u32;
-            values.entry((name, program.buffer_index(root))).or_insert(next);
+            values.entry((name, part)).or_insert(next);
         }
     }
     let value = |root: BufferId| {
         let mut name = name(root)?;
         let plain = rematerialised_at(name.as_bytes());
         name.truncate(plain.unwrap_or(name.len()));
-        Some((*values.get(&(name, program.buffer_index(root)))?, plain.is_some()))
+        Some((*values.get(&(name, part_of(program, root)?))?, plain.is_some()))
     };
     // What is computed again only to compute something else again is not kept where that is.
     let is_needed = |row: u32| {
@@ -427,6 +445,36 @@ fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
         let (value, is_again) = value(root).unwrap_or((NO_ROW, false));
         (value, is_again && is_needed(row))
     });
-    let of_family = found.collect();
-    Recomputed { of_family, values: values.len() }
+    let of_family: Vec<(u32, bool)> = found.collect();
+    let handed_on = handed_on(program, memory, &of_family);
+    Recomputed { of_family, values: values.len(), handed_on }
+}
+
+/// See [`Recomputed::handed_on`].
+fn handed_on(program: &Program, memory: &Memory, of_family: &[(u32, bool)]) -> Vec<(u32, u32)> {
+    let is_one_of_several = |family: u32| {
+        let root = memory.families.list.get(family as usize).map(|family| family.root);
+        root.and_then(|root| program.buffer_shape(root)).is_some_and(|(_, node)| node > 0)
+    };
+    let mut is_first_of_several: FastMap<u32, bool> = FastMap::default();
+    let mut found = Vec::new();
+    for (&(value, is_again), row) in of_family.iter().zip(0u32..).filter(|known| known.0.0 != NO_ROW) {
+        let is_first = *is_first_of_several.entry(value).or_insert_with(|| is_one_of_several(row));
+        let family = memory.families.list[row as usize];
+        if !is_again || !is_first || is_one_of_several(row) {
+            continue;
+        }
+        let events = program.traces.iter().map(|trace| &trace.events);
+        let Some(events) = events
+            .into_iter()
+            .find(|events| events.get(family.first as usize).is_some_and(|event| event.buffer == family.root.0))
+        else {
+            continue;
+        };
+        let own = events.iter().zip(0u32..).take(family.last as usize).skip(family.first as usize + 1);
+        let mut shared = own.filter(|(event, _)| event.kind == EventKind::ShareWith);
+        let is_member = |event: &HeapEvent| memory.families.of(BufferId(event.buffer)) == Some(row as usize);
+        found.extend(shared.find(|(event, _)| is_member(event)).map(|(_, at)| (row, 2 * at)));
+    }
+    found
 }

@@ -11,7 +11,7 @@ use super::turn::Turn;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::class::Class;
 use crate::analysis::flow::loops::Role as LoopRole;
-use crate::analysis::flow::softmax::{Softmax, repeated};
+use crate::analysis::flow::softmax::{Crossed, Softmax, repeated};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, pass_of};
@@ -70,6 +70,9 @@ pub struct SavedForBackward {
     pub sequence: Option<i64>,
     /// Whether most attention scores are of positions for those of another sequence, of that length.
     pub are_crossed: bool,
+    /// Whether a softmax or the name of each shows that they are scores; what else has their shapes, such as the decays of
+    /// a state space model, is told by its shape alone.
+    pub are_sure: bool,
     /// Families that hold what a loop of unknown pass collects, such as the next values of a cache.
     pub collected: Vec<u32>,
     /// Families that hold attention scores, or their gradient.
@@ -100,7 +103,7 @@ impl SavedForBackward {
             || Turn::new(program, analysis, (families, points), (&passes, names), is_activation),
             || Softmax::new(program),
         );
-        let mut kept = Self { turn, passes, ..Self::default() };
+        let mut kept = Self { turn, passes, are_sure: true, ..Self::default() };
         kept.find_stacks(program, analysis, families, &weights);
         kept.tell_loops_in_layers();
         let has_tokens = data.iter().any(|d| {
@@ -144,15 +147,21 @@ impl SavedForBackward {
             let is_own = |logits: &&(i64, Vec<i64>)| logits.1 == own;
             let has_classes = by_tokens.is_some_and(|vocabulary| weights.are_logits(node, vocabulary))
                 || (by_softmax.iter().any(is_own) && !weights.outlines.contains(&own));
-            let is_crossed = |(keys, crossed): &(i64, Vec<i64>)| {
-                *crossed == own && (of_data.contains(keys) || !of_arguments.contains(keys))
+            let is_crossed = |crossed: &Crossed| {
+                let Crossed { keys, is_batched, .. } = crossed;
+                crossed.is(&own) && (*is_batched || of_data.contains(keys) || !of_arguments.contains(keys))
             };
             let by_softmax = (softmax.are_scores(&own, &weights.sizes) || softmax.crossed.iter().any(is_crossed))
                 && !weights.outlines.contains(&own);
             let are_scores = |is_named| {
                 by_softmax || sequence.is_some_and(|length| weights.are_scores(dimensions, length, is_named))
             };
-            Meaning { logits: !is_stack && has_classes, scores: are_scores(false), scores_if_named: are_scores(true) }
+            Meaning {
+                logits: !is_stack && has_classes,
+                by_softmax,
+                scores: are_scores(false),
+                scores_if_named: are_scores(true),
+            }
         };
         // Most equal shapes of a program are one value, whose place stands for it.
         let mut known: FastMap<(*const ShapeNode, bool), Meaning> = FastMap::default();
@@ -179,6 +188,7 @@ impl SavedForBackward {
                 kept.logits.push(family as u32);
             } else if meaning.scores || (meaning.scores_if_named && is_named()) {
                 kept.scores.push(family as u32);
+                kept.are_sure &= meaning.by_softmax || is_named();
             }
         }
         let size = |&&row: &&u32| families.list[row as usize].size;
@@ -274,6 +284,8 @@ fn side_of_picture(dimensions: &[i64]) -> Option<i64> {
 struct Meaning {
     /// Logits, or their gradient.
     logits: bool,
+    /// Attention scores, or their gradient, as a softmax runs over arrays of this shape.
+    by_softmax: bool,
     /// Attention scores, or their gradient.
     scores: bool,
     /// The same where the op name speaks of attention.

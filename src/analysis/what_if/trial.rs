@@ -295,6 +295,9 @@ impl<'a> Trial<'a> {
             peak: Bytes(peak),
             peak_event: at / 2,
             peak_range: memory.range(state.kinds, peak, lowest),
+            may_gather: verdict == TryVerdict::MayFit
+                && is_unconstrained
+                && memory.capacity.is_some_and(|c| range.1.0 <= c),
             allocated_range: range,
             verdict,
             least: Bytes(least),

@@ -250,19 +250,23 @@ fn count(samples: i64) -> String {
     thousands(samples.unsigned_abs())
 }
 
+/// How many times the largest batch that fits a number is that still tells something.
+const MOST_APART: i64 = 2;
+
 /// A sentence about the largest batch.
 fn sentence(batch: &BatchReport) -> String {
     let guess = if batch.is_guess { " (the arguments that hold it are guessed from their names)" } else { "" };
-    let maybe = if batch.largest_that_may_fit > batch.largest_that_fits {
-        format!(
-            "; up to about {} cannot be ruled out, as the compiler may recompute more",
-            count(batch.largest_that_may_fit)
-        )
+    let (fits, may_fit) = (batch.largest_that_fits, batch.largest_that_may_fit);
+    // So far beyond, the number says nothing.
+    let maybe = if fits > 0 && may_fit > fits.saturating_mul(MOST_APART) {
+        "; more cannot be ruled out, as the compiler may recompute more".to_owned()
+    } else if may_fit > fits {
+        format!("; up to about {} cannot be ruled out, as the compiler may recompute more", count(may_fit))
     } else {
         String::new()
     };
-    match batch.largest_that_fits {
-        0 if batch.largest_that_may_fit > 0 => {
+    match fits {
+        0 if may_fit > 0 => {
             format!("No batch is predicted to fit{maybe}; it is {} per device now{guess}", count(batch.per_device))
         }
         0 => format!(

@@ -222,7 +222,8 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     for tree in &space.trees {
         tree.write_text(out);
     }
-    write_at_peak(out, &space.peak);
+    let is_changed = space.what_if.is_some() || !space.what_if_sets.is_empty();
+    write_at_peak(out, &space.peak, if is_changed { " without the changes" } else { "" });
     for note in &space.notes {
         let _ = writeln!(out, "    note: {note}");
     }
@@ -280,14 +281,14 @@ fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if:
 /// Columns are aligned up to this width; a longer name shifts only its own row.
 const WIDEST: usize = 44;
 
-fn write_at_peak(out: &mut String, peak: &PeakReport) {
+fn write_at_peak(out: &mut String, peak: &PeakReport, of_what: &str) {
     if peak.buffers.is_empty() {
         return;
     }
     let (shown, all) = (peak.buffers.len(), peak.buffer_count);
     let which =
         if shown == all { format!("all {all}") } else { format!("the largest {shown} of {}", thousands(all as u64)) };
-    let _ = writeln!(out, "    at the peak, {which}");
+    let _ = writeln!(out, "    at the peak{of_what}, {which}");
     let width = |text: &dyn Fn(&BufferReport) -> usize| {
         peak.buffers.iter().map(|row| text(&row.buffer)).filter(|&width| width <= WIDEST).max().unwrap_or(0)
     };

@@ -159,9 +159,10 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
         sentence = format!("It was {}.", units.short(Bytes(result.memory.allocated)));
     } else if result.after.verdict == TryVerdict::MayFit {
         sentence = format!(
-            "{} to {} allocated{of}, depending on what the compiler recomputes; was {}.",
+            "{} to {} allocated{of}{}; was {}.",
             units.short(result.after.allocated_range.0),
             units.short(result.after.allocated_range.1),
+            result.after.condition(),
             units.short(Bytes(result.memory.allocated))
         );
     } else if result.after.is_tight {

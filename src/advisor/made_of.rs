@@ -1,0 +1,173 @@
+//! What some temporaries at the peak are: by their part in training, or alike by shape or name.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::gathered::is_gather;
+use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
+use crate::analysis::class::Class;
+use crate::analysis::names::pass::Pass;
+use crate::model::Bytes;
+
+/// A part of the temporaries' bytes that says what most of them are: two fifths of them.
+const MOST: (u64, u64) = (2, 5);
+
+/// A part that is worth a word.
+const WORTH: u64 = 20;
+
+/// What a temporary is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Logits,
+    Scores,
+    Kept,
+    Recomputed,
+    Gradients,
+    Weights,
+    Other,
+}
+
+impl Kind {
+    /// What temporaries of this kind are called.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Logits => "logits",
+            Self::Scores => "attention scores",
+            Self::Kept => "kept for the backward pass",
+            Self::Recomputed => "recomputed in the backward pass",
+            Self::Gradients => "gradients",
+            Self::Weights => "gathered or copied weights",
+            Self::Other => "others",
+        }
+    }
+
+    fn of(case: &ProgramContext<'_>, t: &AtPeak) -> Self {
+        let kept = &case.memory.kept;
+        let class = case.analysis.classes(case.program).of(t.buffer);
+        let is_among = |rows: &[u32]| rows.binary_search(&(t.family as u32)).is_ok();
+        if is_among(&kept.logits) {
+            Self::Logits
+        } else if is_among(&kept.scores) {
+            Self::Scores
+        } else if kept.passes.get(t.family) == Some(&Pass::Recomputed) && !kept.is_stack(t.family) {
+            Self::Recomputed
+        } else if class == Class::Activation || kept.is_stack(t.family) {
+            Self::Kept
+        } else if class == Class::Gradient {
+            Self::Gradients
+        } else if class == Class::Weight || is_gather(case, t) {
+            Self::Weights
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Temporaries by kind.
+pub(super) struct Kinds<'t> {
+    /// With the bytes of each, most first.
+    sums: Vec<(u64, Kind)>,
+    others: Vec<&'t AtPeak>,
+    all: u64,
+}
+
+impl<'t> Kinds<'t> {
+    /// Sorts temporaries, largest first, by what they are.
+    pub fn new(case: &ProgramContext<'_>, held: &[&'t AtPeak]) -> Self {
+        let mut sums: BTreeMap<Kind, u64> = BTreeMap::new();
+        let mut others = Vec::new();
+        for &t in held {
+            let kind = Kind::of(case, t);
+            let sum = sums.entry(kind).or_default();
+            *sum = sum.saturating_add(t.size);
+            if kind == Kind::Other {
+                others.push(t);
+            }
+        }
+        let mut sums: Vec<(u64, Kind)> = sums.into_iter().map(|(kind, bytes)| (bytes, kind)).collect();
+        sums.sort_by_key(|&(bytes, kind)| (Reverse(bytes), kind));
+        Self { all: held.iter().map(|t| t.size).total(), sums, others }
+    }
+
+    /// What most of them are, for a title: `6.00 GiB of it 4 × f32[65536,20,244]`.
+    pub fn most(&self, case: &ProgramContext<'_>) -> Option<String> {
+        let is_most = |bytes: u64| bytes.saturating_mul(MOST.1) >= self.all.saturating_mul(MOST.0);
+        let named = |kind: Kind, bytes: u64| format!("{} of it {}", Bytes(bytes).short(), kind.words());
+        let is_named = |row: &&(u64, Kind)| row.1 != Kind::Other;
+        if let Some(&(bytes, kind)) = self.sums.iter().find(is_named).filter(|row| is_most(row.0)) {
+            return Some(named(kind, bytes));
+        }
+        if let Some((bytes, words)) = alike(case, &self.others).filter(|row| is_most(row.0)) {
+            return Some(format!("{} of it {words}", Bytes(bytes).short()));
+        }
+        let mut first = self.sums.iter().filter(is_named).take(2);
+        let two = first.next().zip(first.next()).filter(|(a, b)| is_most(a.0.saturating_add(b.0)));
+        two.map(|(a, b)| format!("{} and {}", named(a.1, a.0), named(b.1, b.0).replace(" of it ", " ")))
+    }
+
+    /// All of them in a sentence, where there is more than one kind: `By kind: 4.94 GiB kept for …, 2.70 GiB gradients.`
+    pub fn sentence(&self) -> Option<String> {
+        let is_worth = |row: &&(u64, Kind)| row.0.saturating_mul(WORTH) >= self.all;
+        let words: Vec<String> = self
+            .sums
+            .iter()
+            .filter(is_worth)
+            .map(|&(bytes, kind)| format!("{} {}", Bytes(bytes).short(), kind.words()))
+            .collect();
+        (words.len() > 1).then(|| format!(" By what they are: {}.", in_a_row(words)))
+    }
+}
+
+/// The temporaries that are alike and take most: as many elements of one type, in whatever shape, or what one operation
+/// makes in whatever layer. Their bytes, and what they are in words.
+fn alike(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<(u64, String)> {
+    let mut by_size: BTreeMap<_, (u64, usize)> = BTreeMap::new();
+    let mut by_name: BTreeMap<String, (u64, usize)> = BTreeMap::new();
+    let labels = case.analysis.labels(case.program);
+    for t in held {
+        let add = |sum: &mut (u64, usize)| *sum = (sum.0.saturating_add(t.size), sum.1 + 1);
+        let Some(node) = case.node(t.buffer) else { continue };
+        add(by_size.entry((node.element_type, node.element_count())).or_default());
+        let name = without_numbers(&labels.op_name(case.program, t.buffer));
+        if !name.is_empty() {
+            add(by_name.entry(name).or_default());
+        }
+    }
+    let most = |sums: &mut dyn Iterator<Item = (u64, usize)>| sums.max().unwrap_or_default();
+    let of_size = by_size.iter().max_by_key(|row| row.1.0)?;
+    let of_name = most(&mut by_name.values().copied());
+    let (bytes, count) = *of_size.1;
+    if bytes >= of_name.0 {
+        let is_meant =
+            |t: &&&AtPeak| case.node(t.buffer).is_some_and(|n| (n.element_type, n.element_count()) == *of_size.0);
+        let first = case.describe(held.iter().find(is_meant)?.buffer);
+        let shape = first.split(" `").next().unwrap_or_default().to_owned();
+        return Some((bytes, if count > 1 { format!("{count} \u{d7} {shape}") } else { shape }));
+    }
+    let name = by_name.into_iter().find(|row| row.1 == of_name)?.0;
+    Some((of_name.0, if of_name.1 > 1 { format!("{} arrays of `{name}`", of_name.1) } else { format!("`{name}`") }))
+}
+
+/// A name with `*` in place of numbers.
+fn without_numbers(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '0'..='9' if text.ends_with('*') => {}
+            '0'..='9' => text.push('*'),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_all_layers_are_one() {
+        assert_eq!(without_numbers("layer_12: add"), without_numbers("layer_3: add"));
+        assert_eq!(without_numbers("layer_12/mlp_2"), "layer_*/mlp_*");
+    }
+}
