@@ -116,7 +116,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let largest = largest(case);
     let fitting = match largest {
-        Some((size, now)) if size < now && size > 0 => format!("; about {size} per device is the largest that fits"),
+        Some((size, now)) if size < now && size > 0 => format!("; up to about {size} per device is predicted to fit"),
         Some((0, _)) => match largest_maybe(case) {
             Some(size) if size > 0 => {
                 format!("; up to about {size} per device cannot be ruled out, as the compiler may recompute more")

@@ -266,7 +266,7 @@ impl Library {
         match self {
             Self::MaxText => "MaxText: `attention=flash`",
             Self::Keras if is_keras_own => {
-                "Keras: `keras.config.enable_flash_attention()`, or a layer's `flash_attention=True`"
+                "Keras takes flash attention by itself where the layer has no dropout on its scores, no bias and returns none of them: set the attention's `dropout=0.0`; its `flash_attention=True` says what else is in the way"
             }
             Self::Torchax => {
                 "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`), called through `torchax.interop.call_jax`; `torch.nn.functional.scaled_dot_product_attention` computes all scores in torchax 0.0.13"

@@ -13,6 +13,12 @@ pub const NAME: &str = "padding";
 /// Least share of allocated bytes at which padding is reported.
 const SHARE: f64 = 0.10;
 
+/// Least share of allocated bytes at which the padding of another dimension than the worst is named.
+const NAMED: f64 = 0.01;
+
+/// Most parts of a dimension that are worth keeping as arrays of their own.
+const FEW: u64 = 8;
+
 /// Padding caused by one dimension size in one place of the layout.
 #[derive(Default)]
 struct Waste {
@@ -80,11 +86,28 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if let Some((rounded, _)) = worst.first() {
         change(case, &mut finding, *rounded);
     }
-    for (rounded, waste) in worst.iter().take(3) {
-        finding.advice.push(advice(*rounded, waste));
+    let is_small = |waste: &Waste| !case.is_share(waste.bytes, NAMED);
+    for (rounded, waste) in
+        worst.iter().take(3).enumerate().filter(|row| row.0 == 0 || !is_small(&row.1.1)).map(|row| row.1)
+    {
+        finding.advice.push(if is_batch(case, *rounded) { of_batch(*rounded, waste) } else { advice(*rounded, waste) });
     }
     finding.buffers = padded.into_iter().map(|row| row.1).collect();
     findings.push(finding);
+}
+
+/// Whether a dimension is the batch of each device, and no weight's.
+fn is_batch(case: &ProgramContext<'_>, Rounded { size, .. }: Rounded) -> bool {
+    let Ok(size) = i64::try_from(size) else { return false };
+    let is_of_weight = || case.memory.weights(case.program).iter().any(|outline| outline.contains(&size));
+    case.memory.data.first().is_some_and(|data| data.batch() == size) && !is_of_weight()
+}
+
+fn of_batch(Rounded { size, padded, .. }: Rounded, waste: &Waste) -> String {
+    format!(
+        "the batch of {size} on each device is padded to {padded}: a batch of {padded} takes hardly more ({} of padding)",
+        Bytes(waste.bytes).short()
+    )
 }
 
 /// Whether a dimension is only just above a multiple of its tile, so that it could be reduced.
@@ -119,8 +142,10 @@ fn advice(Rounded { size, padded, tile }: Rounded, waste: &Waste) -> String {
         return format!("make {size} a multiple of {tile}: {down} wastes nothing");
     }
     if size < tile {
+        let apart =
+            if size <= FEW { format!(", or keep its {size} parts as arrays of their own") } else { String::new() };
         return format!(
-            "a dimension of {size} is padded to {padded}: merge it with its neighbour (`reshape`), move a dimension of {tile} or more to the end, or keep its {size} parts as arrays of their own ({} of padding)",
+            "a dimension of {size} is padded to {padded}: merge it with its neighbour (`reshape`), or move a dimension of {tile} or more to the end{apart} ({} of padding)",
             Bytes(waste.bytes).short()
         );
     }

@@ -373,6 +373,9 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps)
         Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts),
         Edit::Blockwise(_) => super::attention::blockwise(case).to_owned(),
         Edit::Donate(arguments) => library.donate(&arguments.in_words()),
+        Edit::Constrain(parts) => format!(
+            "activations divided {parts} ways along the batch (`jax.lax.with_sharding_constraint` on the residual stream), where nothing keeps them so yet"
+        ),
         other => other.in_words(),
     }
 }

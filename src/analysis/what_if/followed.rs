@@ -4,10 +4,15 @@ use std::sync::Arc;
 
 use super::base::{Base, Role};
 use super::follows::Follows;
-use super::memory::{Memory, Owner};
+use super::memory::{Item, Memory, Owner};
 use crate::analysis::flow::dimensions::{Mark, follow};
 use crate::analysis::once::once;
-use crate::model::{BufferId, FastMap, Program};
+use crate::model::{BufferId, FastMap, FastSet, Program};
+
+/// A set of one dimension.
+pub(super) fn bit(dimension: usize) -> u32 {
+    u32::try_from(dimension).ok().and_then(|dimension| 1u32.checked_shl(dimension)).unwrap_or(0)
+}
 
 impl Memory {
     /// Which dimensions of each item follow the batch, by item; empty where no argument has a batch that can be followed.
@@ -41,6 +46,47 @@ impl Memory {
             });
             self.following(program, &seeds.collect::<Vec<_>>())
         })
+    }
+
+    /// The dimensions of each item in which a device has its part only, as the weights that it is made from are divided
+    /// there and not gathered: columns of a product with a part of a weight. One bit for each, by item; empty where no
+    /// weight is divided.
+    pub(super) fn divided(&self, program: &Program) -> &Vec<u32> {
+        once(&self.divided, || {
+            let (mut seeds, mut parts, mut wholes) = (Vec::new(), FastSet::default(), FastSet::default());
+            for (_, base) in self.base.iter().enumerate().filter(|row| !self.is_data(row.0)) {
+                let Role::Argument { number, .. } = base.role else { continue };
+                let sharding = program.sharding_of_parameter(number).filter(|sharding| sharding.parts() > 1);
+                let Some((node, sharding)) = program.buffer_node(base.buffer).zip(sharding) else { continue };
+                // Experts come before the rows and columns of their matrices: where the tokens of all devices meet some
+                // of them, these could be dispatched in groups.
+                let first = node.dimensions.len().saturating_sub(2);
+                let sizes = node.dimensions.iter().zip(&sharding.tiles).zip(0u32..).skip(first);
+                for ((&size, &count), dimension) in sizes.filter(|((size, count), _)| **size > 1 && **count > 1) {
+                    seeds.push((base.buffer, Mark { dimension, inner: 1, size }));
+                    parts.insert(size);
+                    wholes.insert(size.saturating_mul(count));
+                }
+            }
+            if seeds.is_empty() {
+                return Vec::new();
+            }
+            let followed = follow(program, seeds.into_iter());
+            let is_part =
+                |mark: &&Mark| mark.dimension < u32::BITS && parts.contains(&mark.size) && !wholes.contains(&mark.size);
+            let in_buffer = |item: &Item| {
+                let marks = followed.in_buffer(program, item.buffer).iter();
+                marks.filter(is_part).fold(0u32, |set, mark| set | 1 << mark.dimension)
+            };
+            self.items.iter().map(in_buffer).collect()
+        })
+    }
+
+    /// Whether a device has only its part of a buffer, along another dimension than one.
+    #[must_use]
+    pub fn is_divided_besides(&self, program: &Program, buffer: BufferId, dimension: usize) -> bool {
+        let divided = self.divided(program).iter().zip(&self.items).filter(|row| row.1.buffer == buffer);
+        divided.fold(0, |set, row| set | row.0) & !bit(dimension) != 0
     }
 
     /// Which dimensions of each item follow those of some buffers, by item.

@@ -27,7 +27,7 @@ use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
     Allocation, AllocationId, BufferId, Device, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW, Opcode, Program,
-    TpuGeneration,
+    ShapeNode, TpuGeneration,
 };
 
 /// A buffer whose size a change may alter.
@@ -155,6 +155,8 @@ pub struct Memory {
     pub(super) followed_sizes: Recent<(i64, bool), Vec<Follows>, 4>,
     /// Dimensions that follow the batch, by item, once somebody asked: see [`super::followed`].
     pub(super) followed: OnceLock<Vec<Follows>>,
+    /// See [`Self::divided`].
+    pub(super) divided: OnceLock<Vec<u32>>,
     /// Lengths of sorted vectors with several rows for each token, once somebody asked.
     pub(super) sorted_rows: OnceLock<Vec<i64>>,
     /// What loops recompute in each step, once somebody asked: see [`super::in_loops`].
@@ -311,6 +313,7 @@ impl Memory {
             folded: OnceLock::new(),
             part_of_batch: OnceLock::new(),
             followed: OnceLock::new(),
+            divided: OnceLock::new(),
             followed_sizes: Recent::default(),
             sorted_rows: OnceLock::new(),
             recomputed_in_loops: OnceLock::new(),
@@ -539,7 +542,7 @@ fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Vec
         let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
         let is_copy = || analysis.labels(program).is_copy_of_argument(program, buffer);
         let is_relaid = base.returned.as_ref().zip(program.buffer_node(buffer)).is_some_and(|(returned, own)| {
-            own.layout.is_some() && own.layout != returned.layout && own.dimensions == returned.dimensions
+            own.dimensions == returned.dimensions && order(own).zip(order(returned)).is_some_and(|(a, b)| a != b)
         });
         let is_other = || !is_result && !is_view && !updates_in_place(program, at) && !is_copy();
         let (first, last) = (is_large && (is_relaid || is_other())).then(|| live.of(buffer))??;
@@ -552,6 +555,13 @@ fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Vec
         Some(Lodger { size, place: (start, start.saturating_add(size)), first, last, is_like_result, is_relaid })
     });
     merged(found.collect())
+}
+
+/// The order in which the dimensions above 1 of an array lie in memory; where the others are makes no difference.
+fn order(node: &ShapeNode) -> Option<Vec<u32>> {
+    let layout = node.layout.as_ref()?;
+    let is_above_1 = |d: &u32| node.dimensions.get(*d as usize).is_some_and(|&size| size > 1);
+    Some(layout.minor_to_major.iter().copied().filter(is_above_1).collect())
 }
 
 /// Values that pass on their memory, one after the other, are one lodger.

@@ -80,6 +80,10 @@ const NARROWEST: f64 = 0.64;
 /// A program that recomputation can reach takes at most about this multiple of the capacity even if it did not fit.
 const RECOMPUTED_FROM: f64 = 1.25;
 
+/// How much more a smaller batch may take where the compiler computes values again now: 3 of 21 real programs took 10 to
+/// 14 % more than predicted, none of them that much less.
+const REFILLED: f64 = 0.16;
+
 /// Relative error of what some kinds of change are predicted to take.
 pub(super) const fn band_of(kinds: Kinds) -> f64 {
     if kinds.constrain || kinds.compute || kinds.sharding || kinds.parts || kinds.remat { ROUGH } else { CLOSE }
@@ -221,6 +225,10 @@ impl Memory {
         let mut high = share(expected, 1.0 + band);
         if kinds.compute {
             high = high.max(self.allocated);
+        }
+        // What was computed again is kept in more arrays than it has now.
+        if kinds.batch && self.rematerialised > 0 {
+            high = high.max(share(expected, 1.0 + REFILLED));
         }
         let Some(capacity) = self.room() else { return (Bytes(low), Bytes(high)) };
         let limit = share(capacity, FALLBACK_SHARE);

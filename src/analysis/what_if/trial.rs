@@ -263,6 +263,15 @@ impl<'a> Trial<'a> {
             let most = Bytes(memory.allocated.max(expected).max(worst_case.unwrap_or(0)));
             range.1 = range.1.min(most);
         }
+        // Arrays that must keep their shape, as others need it, stay padded: in the worst case all of them.
+        if edits.iter().any(|edit| matches!(edit, Edit::Unpad(_))) {
+            let rest: Vec<Edit> = edits.iter().filter(|edit| !matches!(edit, Edit::Unpad(_))).cloned().collect();
+            let padded = match rest[..] {
+                [] => Bytes(memory.allocated),
+                _ => Self::new(memory, program, &rest).outlook(Depth::Estimate, None).allocated_range.1,
+            };
+            range.1 = range.1.max(padded);
+        }
         // Weights that are divided as the batch is, without constraints: the temporaries may be those of all devices.
         let is_unconstrained = state.divided_like_batch.is_some() && !state.kinds.constrain && memory.has_backward();
         let of_all_devices = base.saturating_add(expected.saturating_sub(base).saturating_mul(GATHERED));

@@ -281,7 +281,7 @@ fn sentence(batch: &BatchReport) -> String {
             )
         }
         largest => format!(
-            "The largest batch per device that is predicted to fit is about {}{maybe}; it is {} now{guess}",
+            "Batches of up to about {} per device are predicted to fit{maybe}; it is {} now{guess}",
             count(largest),
             count(batch.per_device)
         ),
