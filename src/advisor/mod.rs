@@ -12,6 +12,7 @@ mod effect;
 mod failure_text;
 mod finding;
 mod fragmentation;
+mod frozen;
 mod gathered;
 mod gradients;
 pub mod ipu;
@@ -68,6 +69,7 @@ pub const PROGRAM_RULES: &[ProgramRule] = &[
     ProgramRule { name: donation::NAME, run: donation::run },
     ProgramRule { name: activations::NAME, run: activations::run },
     ProgramRule { name: precision::NAME, run: precision::run },
+    ProgramRule { name: frozen::NAME, run: frozen::run },
     ProgramRule { name: state_in_place::NAME, run: state_in_place::run },
     ProgramRule { name: arguments::NAME, run: arguments::run },
     ProgramRule { name: fragmentation::NAME, run: fragmentation::run },

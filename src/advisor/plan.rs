@@ -103,7 +103,10 @@ fn safest(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
                 return Some(found.with_steps(case));
             }
         }
-        if let Some(with_batch) = nearest.as_ref().and_then(|nearest| divide_batch(case, nearest, level)) {
+        // Where no finding is as safe as this, the batch alone may be divided.
+        let so_far =
+            nearest.clone().unwrap_or_else(|| of_prediction(case, &case.before, Vec::new(), ChangesResults::No));
+        if let Some(with_batch) = divide_batch(case, &so_far, level) {
             return Some(with_batch.with_steps(case));
         }
     }

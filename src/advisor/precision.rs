@@ -16,7 +16,7 @@ const SHARE: f64 = 0.30;
 
 /// Whether most of the floats that the program computes at the peak have 16 bits or less, apart from attention scores and
 /// logits, which a program may want in 32 bits for their softmax.
-fn computes_in_16_bits(case: &ProgramContext<'_>) -> bool {
+pub(super) fn computes_in_16_bits(case: &ProgramContext<'_>) -> bool {
     let (mut narrow, mut all) = (0u64, 0u64);
     for t in case.peak.iter().filter(|t| !case.memory.kept.has_own_remedy(t.family)) {
         let Some(node) = case.node(t.buffer).filter(|node| node.element_type.is_float()) else { continue };

@@ -208,7 +208,7 @@ fn a_program_that_does_not_fit_is_named_with_its_plan() {
     let told = ours(&errors);
     assert_eq!(told.len(), 2, "{errors}");
     assert_eq!(told[0], line, "{errors}");
-    assert!(told[1].starts_with("plan: With ") && told[1].contains(" it fits"), "{errors}");
+    assert!(told[1].starts_with("plan: With ") && told[1].contains(" fits"), "{errors}");
     assert!(
         errors.contains("Does not fit: ") && errors.contains("plan"),
         "the report stands in for the window: {errors}"

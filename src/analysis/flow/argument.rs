@@ -36,7 +36,10 @@ pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_par
             Opcode::WHILE if loops.part(at, &value.index).is_some_and(|p| p.role == Role::Unchanged) => {
                 value.at = operand(program, at, 0)?;
             }
-            Opcode::FUSION => value = Value::whole(moved_by(program, at, with_parts)?),
+            Opcode::FUSION => {
+                let moved = moved_by(program, at, with_parts).or_else(|| passed_by(program, &value));
+                value = Value::whole(moved?);
+            }
             Opcode::CUSTOM_CALL if with_parts && program.instructions.operands_of(at).len() == 1 => {
                 value = Value::whole(operand(program, at, 0)?);
             }
@@ -101,6 +104,16 @@ pub fn fetched_in_slices(program: &Program, at: InstructionId) -> Option<Instruc
         whole = Some(from);
     }
     whole.filter(|&whole| fetched == elements(whole) && fetched == elements(at))
+}
+
+/// The operand that a fusion passes on, cast at most, beside what it computes: a step that needs the norm of its weights
+/// casts them at once.
+fn passed_by(program: &Program, value: &Value) -> Option<InstructionId> {
+    let [called] = program.instructions.called_by(value.at) else { return None };
+    let from = Value { at: super::root(program, *called)?, index: value.index.clone() };
+    let parameter = super::computed(program, from).at;
+    let place = *program.instructions.argument.get(parameter.index())? as usize;
+    (opcode(program, parameter) == Opcode::PARAMETER).then(|| operand(program, value.at, place))?
 }
 
 /// The largest operand of a fusion that only moves, casts and (with `with_parts`) slices it; `None` if the fusion

@@ -3,16 +3,11 @@
 use std::sync::Arc;
 
 use super::base::{Base, Role};
-use super::follows::Follows;
+use super::follows::{Follows, bit};
 use super::memory::{Item, Memory, Owner};
 use crate::analysis::flow::dimensions::{Mark, follow};
 use crate::analysis::once::once;
 use crate::model::{BufferId, FastMap, FastSet, Program};
-
-/// A set of one dimension.
-pub(super) fn bit(dimension: usize) -> u32 {
-    u32::try_from(dimension).ok().and_then(|dimension| 1u32.checked_shl(dimension)).unwrap_or(0)
-}
 
 impl Memory {
     /// Which dimensions of each item follow the batch, by item; empty where no argument has a batch that can be followed.

@@ -41,6 +41,11 @@ impl Follows {
     }
 }
 
+/// A set of one dimension.
+pub(super) fn bit(dimension: usize) -> u32 {
+    u32::try_from(dimension).ok().and_then(|dimension| 1u32.checked_shl(dimension)).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::base::{Base, Role};
 use super::edit::{Arguments, Edit};
-use super::followed::bit;
+use super::follows::bit;
 use super::memory::{Item, Memory, Owner};
 use super::resize;
 use super::saved_for_backward::is_among;

@@ -81,7 +81,9 @@ fn sentences(space: &ScaleSpace) -> Vec<String> {
     match (space.largest_that_fits, space.capacity_bytes) {
         (Some(0), _) => found.push(format!("No {} fits.", space.varies)),
         (Some(largest), _) => {
-            found.push(format!("The largest {} that fits: {}.", space.varies, thousands(largest as u64)));
+            let point = space.points.iter().find(|point| point.value == largest);
+            let fits = point.filter(|point| point.verdict == "may_fit").map_or("fits", |_| "may fit");
+            found.push(format!("The largest {} that {fits}: {}.", space.varies, thousands(largest as u64)));
         }
         (None, None) => found.push("The capacity is not known; give it with --capacity.".to_owned()),
         (None, Some(_)) => found.push(format!("The memory does not grow with {}, or hardly.", space.varies)),
