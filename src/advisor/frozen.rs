@@ -95,3 +95,42 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     findings.push(finding);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advisor::sketch::{Sketch, array};
+    use crate::model::Shape;
+
+    /// Findings about a weight that a step reads, where the last instruction returns `returned`.
+    fn of_step(is_returned: bool) -> Vec<Finding> {
+        let half = |dimensions: &[i64]| {
+            let mut node = array(dimensions, &[1, 0]).root().clone();
+            node.element_type = ElementType::BF16;
+            Shape::from_array(node)
+        };
+        let mut sketch = Sketch::default();
+        let frozen = sketch.argument(array(&[1024, 1024], &[1, 0]), "params['base']['kernel']");
+        let x = sketch.argument(half(&[64, 1024]), "x");
+        let forward =
+            sketch.instruction(Opcode::FUSION, half(&[1024, 1024]), &[x, frozen], "jit(f)/jvp(m)/dot_general");
+        let name = "jit(f)/transpose(jvp(m))/dot_general";
+        let backward = sketch.instruction(Opcode::FUSION, half(&[64, 1024]), &[forward], name);
+        let root = if is_returned { frozen } else { backward };
+        sketch.instruction(Opcode::TUPLE, array(&[], &[]), &[root], "");
+        sketch.alloc(forward);
+        sketch.alloc(backward);
+        sketch.free(forward);
+        sketch.free(backward);
+        sketch.findings(1 << 30, run)
+    }
+
+    #[test]
+    fn weights_that_are_read_alone_are_frozen() {
+        for found in [of_step(false), of_step(true)] {
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].title.starts_with("4.00 MiB of frozen weights"), "{}", found[0].title);
+            assert_eq!(found[0].buffers.len(), 1);
+        }
+    }
+}

@@ -89,7 +89,7 @@ impl<'t> Kinds<'t> {
         Self { all: held.iter().map(|t| t.size).total(), sums, others }
     }
 
-    /// What most of them are, for a title: `6.00 GiB of it 4 × f32[65536,20,244]`.
+    /// What most of them are, for a title: `6.00 GiB of it 4 \u{d7} f32[65536,20,244]`.
     pub fn most(&self, case: &ProgramContext<'_>) -> Option<String> {
         let is_most = |bytes: u64| bytes.saturating_mul(MOST.1) >= self.all.saturating_mul(MOST.0);
         let named = |kind: Kind, bytes: u64| format!("{} of it {}", Bytes(bytes).short(), kind.words());
@@ -163,7 +163,33 @@ fn without_numbers(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::temporaries;
     use super::*;
+    use crate::advisor::sketch::{Sketch, array};
+    use crate::model::Opcode;
+
+    #[test]
+    fn what_most_temporaries_are_is_said() {
+        let mut sketch = Sketch::default();
+        let x = sketch.argument(array(&[64], &[0]), "x");
+        let made = |sketch: &mut Sketch, dimensions: &[i64], name: &str| {
+            let row = sketch.instruction(Opcode::FUSION, array(dimensions, &[1, 0]), &[x], name);
+            sketch.alloc(row);
+            row
+        };
+        let rows = [
+            made(&mut sketch, &[1024, 512], "jit(f)/shuffle/gather"),
+            made(&mut sketch, &[512, 1024], "jit(f)/collect/reshape"),
+            made(&mut sketch, &[256, 128], "jit(f)/other/add"),
+        ];
+        let all = sketch.instruction(Opcode::FUSION, array(&[64], &[0]), &rows, "jit(f)/sum");
+        for row in rows.into_iter().chain([all]) {
+            sketch.free(row);
+        }
+        let found = sketch.findings(1 << 30, temporaries::run);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].title.ends_with(": 4.12 MiB, 4.00 MiB of it 2 \u{d7} f32[1024,512]"), "{}", found[0].title);
+    }
 
     #[test]
     fn names_of_all_layers_are_one() {

@@ -143,9 +143,9 @@ fn advice(Rounded { size, padded, tile }: Rounded, waste: &Waste) -> String {
     }
     if size < tile {
         let apart =
-            if size <= FEW { format!(", or keep its {size} parts as arrays of their own") } else { String::new() };
+            if size <= FEW { format!(", keep its {size} parts as arrays of their own,") } else { ",".to_owned() };
         return format!(
-            "a dimension of {size} is padded to {padded}: merge it with its neighbour (`reshape`), or move a dimension of {tile} or more to the end{apart} ({} of padding)",
+            "a dimension of {size} is padded to {padded}: merge it with its neighbour (`reshape`){apart} or move a dimension of {tile} or more to the end ({} of padding)",
             Bytes(waste.bytes).short()
         );
     }

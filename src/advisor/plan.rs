@@ -281,9 +281,12 @@ fn fewest_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
         edits
     };
     let of = |prediction: &Prediction| of_prediction(case, prediction, plan.rules.clone(), plan.changes_results);
+    // As surely as with all of them: what only just fits is left to the compiler.
+    let is_tight = |plan: &Plan| matches!(plan.outcome, Some(Outcome::JustFits(_)));
+    let is_enough = |fewer: &Plan| fewer.fits && (is_tight(&plan) || !is_tight(fewer));
     // Checkpointing more layers never needs more memory.
     let fits = |layers: u32| {
-        case.try_if_it_can_fit(&edits(layers), Depth::Verdict).is_some_and(|prediction| of(&prediction).fits)
+        case.try_if_it_can_fit(&edits(layers), Depth::Verdict).is_some_and(|prediction| is_enough(&of(&prediction)))
     };
     let guess = if all > FEW_LAYERS { guessed_layers(case, &plan, at, all) } else { 0 };
     let most = (f64::from(all) * NEARLY_ALL) as u32;
@@ -293,7 +296,7 @@ fn fewest_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
     }
     let high = first_that_fits(all, guess, fits);
     let fewest = of(&case.try_out(&edits(high)));
-    if high > 0 && high <= most && fewest.fits { fewest } else { plan }
+    if high > 0 && high <= most && is_enough(&fewest) { fewest } else { plan }
 }
 
 /// About how many layers it takes to fit, of those that the change at a place checkpoints: each saves about the same, so a
@@ -404,7 +407,7 @@ fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -
             "Nothing found is certain to be enough: with {list} the program may fit; it needs between {} and {} of {limit}{}",
             prediction.allocated_range.0.short(),
             prediction.allocated_range.1.short(),
-            prediction.condition()
+            prediction.depends_on.words()
         );
     }
     if !fits {

@@ -44,7 +44,7 @@ pub use base::{Base, Role};
 pub use edit::{Arguments, Edit, EditError, LOGITS, SCAN};
 pub use memory::{Item, Memory, Owner};
 pub use outcome::{Outcome, UNTOLD};
-pub use prediction::{Depth, Prediction, TryVerdict};
+pub use prediction::{DependsOn, Depth, Prediction, TryVerdict};
 pub use resize::set_dimension;
 pub use result::WhatIfResult;
 pub use sets::{EditSet, SetsError};

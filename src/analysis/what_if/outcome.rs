@@ -89,7 +89,7 @@ impl Prediction {
 mod tests {
     use super::*;
     use crate::analysis::packing::{Packer, Placement};
-    use crate::analysis::what_if::Sizes;
+    use crate::analysis::what_if::{DependsOn, Sizes};
 
     fn prediction(range: (u64, u64), verdict: TryVerdict) -> Prediction {
         let gib = |bytes: u64| Bytes(bytes << 30);
@@ -101,7 +101,7 @@ mod tests {
             peak_range: (gib(range.0), gib(range.1)),
             allocated_range: (gib(range.0), gib(range.1)),
             verdict,
-            may_gather: false,
+            depends_on: DependsOn::default(),
             least: gib(range.0),
             allocated: gib(range.0),
             allocated_online: gib(range.0),

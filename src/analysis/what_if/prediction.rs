@@ -89,6 +89,30 @@ pub(super) const fn band_of(kinds: Kinds) -> f64 {
     if kinds.constrain || kinds.compute || kinds.sharding || kinds.parts || kinds.remat { ROUGH } else { CLOSE }
 }
 
+/// What decides where in its range a prediction comes true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DependsOn {
+    /// What the compiler computes again.
+    #[default]
+    Recomputation,
+    /// Whether the compiler keeps activations divided along the batch.
+    Division,
+    /// Whether arrays that are padded can be merged: others may need their shape.
+    Merging,
+}
+
+impl DependsOn {
+    /// In words, to be put behind a range of bytes.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Recomputation => ", depending on what the compiler recomputes",
+            Self::Division => " if activations stay divided along the batch, several times as much if they do not",
+            Self::Merging => " if every padded array can be merged, more if not",
+        }
+    }
+}
+
 /// Memory after some changes.
 #[derive(Debug, Clone)]
 pub struct Prediction {
@@ -107,8 +131,8 @@ pub struct Prediction {
     pub allocated_range: (Bytes, Bytes),
     /// Whether it fits; may be undecided where it depends on the compiler.
     pub verdict: TryVerdict,
-    /// Whether that depends on the compiler's keeping activations divided along the batch.
-    pub may_gather: bool,
+    /// On what it depends, and where in the range of allocated bytes it is.
+    pub depends_on: DependsOn,
     /// Bytes that no packer can go below: those that are live at once.
     pub least: Bytes,
     /// Bytes allocated with the better of the two packers, or with the online one if only that was run.
@@ -155,16 +179,6 @@ impl Prediction {
         if self.packer == Packer::Online { self.allocated_online } else { self.allocated }
     }
 
-    /// On what it depends where in the range of allocated bytes it is: to be put behind the range.
-    #[must_use]
-    pub const fn condition(&self) -> &'static str {
-        if self.may_gather {
-            " if activations stay divided along the batch, several times as much if they do not"
-        } else {
-            ", depending on what the compiler recomputes"
-        }
-    }
-
     /// The answer in one sentence, without a full stop.
     #[must_use]
     pub fn sentence(&self, capacity: Option<u64>, units: UnitSystem) -> String {
@@ -179,7 +193,7 @@ impl Prediction {
                 "may fit: it takes {} to {}{}",
                 units.short(self.allocated_range.0),
                 units.short(self.allocated_range.1),
-                self.condition()
+                self.depends_on.words()
             );
         }
         match self.outcome(capacity) {

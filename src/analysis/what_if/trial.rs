@@ -2,7 +2,7 @@
 
 use super::edit::Edit;
 use super::memory::Memory;
-use super::prediction::{Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
+use super::prediction::{DependsOn, Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
@@ -113,6 +113,15 @@ impl<'a> Trial<'a> {
     fn worst_case(&self, depth: Depth) -> Option<u64> {
         (self.state.may_stay && depth != Depth::Estimate)
             .then(|| Self::finished(self.changed_if(|state| state.is_cautious = true), &self.edits).least)
+    }
+
+    /// The most bytes that the other changes come to, if no padded array can be merged with what is beside it.
+    fn without_merging(&self) -> u64 {
+        let rest: Vec<Edit> = self.edits.iter().filter(|edit| !matches!(edit, Edit::Unpad(_))).cloned().collect();
+        match rest[..] {
+            [] => self.memory.allocated,
+            _ => Self::new(self.memory, self.program, &rest).outlook(Depth::Estimate, None).allocated_range.1.0,
+        }
     }
 
     /// Packs what is left.
@@ -264,18 +273,15 @@ impl<'a> Trial<'a> {
             range.1 = range.1.min(most);
         }
         // Arrays that must keep their shape, as others need it, stay padded: in the worst case all of them.
-        if edits.iter().any(|edit| matches!(edit, Edit::Unpad(_))) {
-            let rest: Vec<Edit> = edits.iter().filter(|edit| !matches!(edit, Edit::Unpad(_))).cloned().collect();
-            let padded = match rest[..] {
-                [] => Bytes(memory.allocated),
-                _ => Self::new(memory, program, &rest).outlook(Depth::Estimate, None).allocated_range.1,
-            };
-            range.1 = range.1.max(padded);
-        }
+        let padded = edits.iter().any(|edit| matches!(edit, Edit::Unpad(_))).then(|| self.without_merging());
         // Weights that are divided as the batch is, without constraints: the temporaries may be those of all devices.
         let is_unconstrained = state.divided_like_batch.is_some() && !state.kinds.constrain && memory.has_backward();
         let of_all_devices = base.saturating_add(expected.saturating_sub(base).saturating_mul(GATHERED));
-        let may_be_over = |capacity: u64| range.1.0 > capacity || (is_unconstrained && of_all_devices > capacity);
+        let may_be_over = |capacity: u64| {
+            range.1.0 > capacity
+                || (is_unconstrained && of_all_devices > capacity)
+                || padded.is_some_and(|padded| padded > capacity)
+        };
         let is_untold = untold.is_some() && !is_bound;
         let mut fits = memory.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
         let verdict = match (fits, memory.capacity) {
@@ -304,9 +310,11 @@ impl<'a> Trial<'a> {
             peak: Bytes(peak),
             peak_event: at / 2,
             peak_range: memory.range(state.kinds, peak, lowest),
-            may_gather: verdict == TryVerdict::MayFit
-                && is_unconstrained
-                && memory.capacity.is_some_and(|c| range.1.0 <= c),
+            depends_on: match memory.capacity {
+                Some(capacity) if range.1.0 <= capacity && is_unconstrained => DependsOn::Division,
+                Some(capacity) if range.1.0 <= capacity && padded.is_some() => DependsOn::Merging,
+                _ => DependsOn::Recomputation,
+            },
             allocated_range: range,
             verdict,
             least: Bytes(least),

@@ -82,8 +82,8 @@ fn sentences(space: &ScaleSpace) -> Vec<String> {
         (Some(0), _) => found.push(format!("No {} fits.", space.varies)),
         (Some(largest), _) => {
             let point = space.points.iter().find(|point| point.value == largest);
-            let fits = point.filter(|point| point.verdict == "may_fit").map_or("fits", |_| "may fit");
-            found.push(format!("The largest {} that {fits}: {}.", space.varies, thousands(largest as u64)));
+            let margin = point.filter(|point| point.verdict == "may_fit").map_or("", |_| ", by a narrow margin");
+            found.push(format!("The largest {} that fits: {}{margin}.", space.varies, thousands(largest as u64)));
         }
         (None, None) => found.push("The capacity is not known; give it with --capacity.".to_owned()),
         (None, Some(_)) => found.push(format!("The memory does not grow with {}, or hardly.", space.varies)),

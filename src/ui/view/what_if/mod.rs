@@ -162,7 +162,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
             "{} to {} allocated{of}{}; was {}.",
             units.short(result.after.allocated_range.0),
             units.short(result.after.allocated_range.1),
-            result.after.condition(),
+            result.after.depends_on.words(),
             units.short(Bytes(result.memory.allocated))
         );
     } else if result.after.is_tight {

@@ -135,6 +135,11 @@ pub const TERMS: &[Term] = &[
     ),
     term("Free", &["Bytes free", "Largest free blocks", "nearly idle"], "Memory that nothing holds at that moment."),
     term(
+        "Frozen",
+        &["frozen weights"],
+        "Of weights: read by the training step, but not changed, such as those that LoRA adds small matrices to.",
+    ),
+    term(
         "Fusion",
         &["Op kind", "Opcode", "Op"],
         "An operation that XLA has made of several, so that the values between them need no memory. The op kind is XLA's name for what an operation does.",
