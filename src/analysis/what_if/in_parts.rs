@@ -36,6 +36,7 @@ impl State<'_> {
             }
         }
         self.shrink(&rows, 1, parts);
+        self.order_backward_pass();
     }
 
     /// Computes attention block by block.
@@ -81,6 +82,7 @@ impl State<'_> {
             self.sums.extend(sums.into_values().filter(|sums| (sums.life.0..sums.life.1).contains(&turn)));
         }
         self.may_stay |= !self.sums.is_empty();
+        self.order_backward_pass();
     }
 
     /// In the worst case, JAX's flash attention, the greatest score and the sum of each row are kept for the backward

@@ -206,6 +206,17 @@ impl State<'_> {
         }
     }
 
+    /// Lets the backward pass of every layer leave nothing for later, where another peak is taken away that had hidden it:
+    /// the compiler postpones gradients only as long as that costs nothing.
+    pub(super) fn order_backward_pass(&mut self) {
+        let memory = self.memory;
+        let Some(turn) = &memory.kept.turn else { return };
+        let parts = memory.segments.value("*", || Segments::new(self.program, memory.named(), turn, "*"));
+        let all = vec![true; parts.list.len()];
+        self.make_gradients_at_once(&parts.list, &all);
+        self.finish_promptly(&parts.list, &all);
+    }
+
     /// In a program that the compiler orders, the backward pass of each segment that is meant, and in the best case that
     /// of every segment, leaves nothing for later than the next one: the gradients of weights that the compiler postpones
     /// now, as there is room, read values of many layers at the end. Returns whether there are any.
