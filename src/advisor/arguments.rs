@@ -50,6 +50,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     rows.sort_unstable_by(|a, b| b.cmp(a));
     let mut finding = case.finding(NAME);
+    // Whether or not a change of theirs is known, nothing else helps.
+    finding.severity = case.severity();
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!("Arguments alone take {}", case.of_capacity(bytes));
     finding.why = format!(

@@ -37,16 +37,7 @@ fn are_laid_out_differently(a: &ShapeNode, b: &ShapeNode) -> bool {
         return sorted(first) == sorted(second);
     }
     // Sides of equal length do not tell.
-    a.dimensions == b.dimensions && !is_same_but_for_ones(a, b)
-}
-
-/// Whether two arrays of the same dimensions have those of more than one element in the same order.
-fn is_same_but_for_ones(a: &ShapeNode, b: &ShapeNode) -> bool {
-    let order = |node: &ShapeNode| -> Vec<u32> {
-        let all = node.layout.iter().flat_map(|layout| layout.minor_to_major.iter().copied());
-        all.filter(|&dimension| node.dimensions.get(dimension as usize).is_some_and(|&size| size != 1)).collect()
-    };
-    order(a) == order(b)
+    a.dimensions == b.dimensions && a.order_in_memory() != b.order_in_memory()
 }
 
 /// The classes of some arguments in words, those of most bytes first: `optimizer state and weights`.

@@ -105,6 +105,11 @@ impl<'t> Kinds<'t> {
         two.map(|(a, b)| format!("{} and {}", named(a.1, a.0), named(b.1, b.0).replace(" of it ", " ")))
     }
 
+    /// Whether more than half of them are alike, and of no kind that has a name: what these are is the cause then.
+    pub fn are_alike(&self, case: &ProgramContext<'_>) -> bool {
+        alike(case, &self.others).is_some_and(|row| row.0.saturating_mul(2) > self.all)
+    }
+
     /// All of them in a sentence, where there is more than one kind: `By kind: 4.94 GiB kept for …, 2.70 GiB gradients.`
     pub fn sentence(&self) -> Option<String> {
         let is_worth = |row: &&(u64, Kind)| row.0.saturating_mul(WORTH) >= self.all;

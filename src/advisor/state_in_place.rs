@@ -9,7 +9,7 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use crate::analysis::class::Class;
 use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::{Arguments, Edit, Role};
-use crate::model::{BufferId, Bytes, ElementType, InstructionId, Opcode, Program, percent};
+use crate::model::{BufferId, Bytes, ElementType, InstructionId, Opcode, Program, ShapeNode, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "state_in_place";
@@ -85,13 +85,21 @@ pub(super) fn parts(case: &ProgramContext<'_>, row: usize) -> i64 {
 fn twins(case: &ProgramContext<'_>) -> (u64, u64) {
     let classes = case.analysis.classes(case.program);
     let is_cache = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Cache;
-    let shapes: HashSet<Vec<i64>> = case
-        .arguments()
-        .filter(|argument| is_cache(argument.0))
-        .filter_map(|(row, ..)| Some(outline(&case.node(case.memory.base[row].buffer)?.dimensions)))
-        .collect();
+    let caches = || case.arguments().filter(|argument| is_cache(argument.0));
+    let nodes = || caches().filter_map(|(row, ..)| case.node(case.memory.base[row].buffer));
+    let shapes: HashSet<Vec<i64>> = nodes().map(|node| outline(&node.dimensions)).collect();
+    let layouts: HashSet<(&[i64], Option<Vec<u32>>)> =
+        nodes().map(|node| (node.dimensions.as_slice(), node.order_in_memory())).collect();
+    let sizes: HashSet<&[i64]> = layouts.iter().map(|layout| layout.0).collect();
     let is_twin = |t: &&AtPeak| case.node(t.buffer).is_some_and(|node| shapes.contains(&outline(&node.dimensions)));
-    let is_other = |t: &&AtPeak| is_gather(case, t) || copied_argument(case, t.buffer).is_some();
+    // What a loop works on in another layout is a copy of a copy.
+    let is_relaid = |node: &ShapeNode| {
+        let own = node.dimensions.as_slice();
+        sizes.contains(own) && !layouts.contains(&(own, node.order_in_memory()))
+    };
+    let is_other = |t: &&AtPeak| {
+        is_gather(case, t) || copied_argument(case, t.buffer).is_some() || case.node(t.buffer).is_some_and(is_relaid)
+    };
     let all = case.peak.iter().filter(is_twin).map(|t| t.size).total();
     (all, all.saturating_sub(case.peak.iter().filter(is_twin).filter(is_other).map(|t| t.size).total()))
 }

@@ -100,12 +100,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());
         }
     }
-    // What can be changed says more than what is there.
+    // What can be changed says more than what is there, unless that is one thing.
     let is_cause = |f: &Finding| {
         let saved = f.saves_bytes().map_or(0, |saved| saved.0);
         f.program == Some(case.row) && !f.is_remedy && case.is_share(saved, CHANGES)
     };
-    finding.is_remedy = !is_loop && findings.iter().any(is_cause);
+    finding.is_remedy = !is_loop && findings.iter().any(is_cause) && !kinds.are_alike(case);
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);

@@ -154,8 +154,6 @@ pub fn add(builder: &mut report::Builder<'_>, target: &Target, progress: &Arc<Pr
             let analysis = ProfileAnalysis::new(&profile);
             progress.begin(Stage::Advising, 0);
             builder.profile(&profile, &analysis);
-            // Nobody waits until a million buffers are given back.
-            rayon::spawn(move || drop((analysis, profile)));
         }
         Found::Unread(info) => {
             complain(&info.path, info.error.as_deref().unwrap_or_default());

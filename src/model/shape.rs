@@ -89,6 +89,14 @@ fn extent(dimension: i64) -> u64 {
 }
 
 impl ShapeNode {
+    /// The dimensions of more than one element in the order in which they lie in memory, most minor first; where the others
+    /// are makes no difference. `None` without a layout.
+    #[must_use]
+    pub fn order_in_memory(&self) -> Option<Vec<u32>> {
+        let is_above_1 = |d: &u32| self.dimensions.get(*d as usize).is_some_and(|&size| size != 1);
+        Some(self.layout.as_ref()?.minor_to_major.iter().copied().filter(is_above_1).collect())
+    }
+
     /// An array without a layout.
     #[must_use]
     pub fn array(element_type: ElementType, dimensions: Vec<i64>) -> Self {

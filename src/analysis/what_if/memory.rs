@@ -27,7 +27,7 @@ use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
     Allocation, AllocationId, BufferId, Device, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW, Opcode, Program,
-    ShapeNode, TpuGeneration,
+    TpuGeneration,
 };
 
 /// A buffer whose size a change may alter.
@@ -542,7 +542,8 @@ fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Vec
         let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
         let is_copy = || analysis.labels(program).is_copy_of_argument(program, buffer);
         let is_relaid = base.returned.as_ref().zip(program.buffer_node(buffer)).is_some_and(|(returned, own)| {
-            own.dimensions == returned.dimensions && order(own).zip(order(returned)).is_some_and(|(a, b)| a != b)
+            own.dimensions == returned.dimensions
+                && own.order_in_memory().zip(returned.order_in_memory()).is_some_and(|(a, b)| a != b)
         });
         let is_other = || !is_result && !is_view && !updates_in_place(program, at) && !is_copy();
         let (first, last) = (is_large && (is_relaid || is_other())).then(|| live.of(buffer))??;
@@ -555,13 +556,6 @@ fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Vec
         Some(Lodger { size, place: (start, start.saturating_add(size)), first, last, is_like_result, is_relaid })
     });
     merged(found.collect())
-}
-
-/// The order in which the dimensions above 1 of an array lie in memory; where the others are makes no difference.
-fn order(node: &ShapeNode) -> Option<Vec<u32>> {
-    let layout = node.layout.as_ref()?;
-    let is_above_1 = |d: &u32| node.dimensions.get(*d as usize).is_some_and(|&size| size > 1);
-    Some(layout.minor_to_major.iter().copied().filter(is_above_1).collect())
 }
 
 /// Values that pass on their memory, one after the other, are one lodger.
