@@ -49,6 +49,10 @@ const PAIRS: &[Pair] = &[
     pair("decode_caches_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.01), false),
     // Rows of tokens sorted by the expert that each goes to, several for each token.
     pair("experts_scan_v6e", "v6e", &["batch 0.5"], Allowed::Share(0.03), true),
+    // A loop works on the donated cache in another layout, so that its state is a copy.
+    pair("decode_pages_v5e", "v5e", &["donate cache"], Allowed::Share(0.03), false),
+    // The larger batch fills the lanes, and the padding of the channels goes.
+    pair("batch_lanes_v3", "v3", &["batch 2"], Allowed::Share(0.05), false),
 ];
 
 fn device(generation: &str) -> Device {

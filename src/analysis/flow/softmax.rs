@@ -255,6 +255,13 @@ mod tests {
     }
 
     #[test]
+    fn scores_of_fewer_keys_than_queries_are_known_with_heads_merged_or_not() {
+        let crossed = Crossed { keys: 1024, outline: vec![64, 1024, 4096], is_batched: true };
+        assert!(crossed.is(&[64, 1024, 4096]) && crossed.is(&[8, 8, 1024, 4096]));
+        assert!(!crossed.is(&[64, 512, 4096]) && !crossed.is(&[65536, 4096]), "other keys; no batch");
+    }
+
+    #[test]
     fn scores_by_relative_position_are_wider() {
         let softmax = Softmax { scores: [vec![8, 16, 1500, 1500]].into(), logits: Vec::new(), crossed: Vec::new() };
         let are_scores = |outline: &[i64]| softmax.are_scores(outline, &[2048].into());
