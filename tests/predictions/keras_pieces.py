@@ -11,6 +11,26 @@ def shapes(variables):
     return [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in variables]
 
 
+def wrap(layers):
+    """jax.checkpoint around each layer's call; what it draws its random numbers from goes in and comes out."""
+    def wrapped(layer, plain):
+        def call(x, **rest):
+            seeds = [v for v in layer.non_trainable_variables if "seed" in v.path]
+
+            def inner(x, states):
+                with keras.StatelessScope(state_mapping=list(zip(seeds, states))) as scope:
+                    y = plain(x, **rest)
+                return y, [scope.get_current_value(v) for v in seeds]
+
+            y, states = jax.checkpoint(inner)(x, [v.value for v in seeds])
+            for v, state in zip(seeds, states):
+                v.assign(state)
+            return y
+        return call
+    for layer in layers:
+        layer.call = wrapped(layer, layer.call)
+
+
 def training(model, optimizer, topology, chips, data, donate=True, shard=False):
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer=optimizer, loss=loss, metrics=[], jit_compile=True)

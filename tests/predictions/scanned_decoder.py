@@ -6,7 +6,7 @@ import optax
 from jax.sharding import NamedSharding, PartitionSpec as P
 
 from pieces import HALF, entropy, following, gradients, kind_of_step, rms, shardings, training_step
-from recipe import Program, mesh
+from recipe import Program, largest_dimension, mesh, placed
 
 TRANSFORMS = {"adamw": lambda: optax.adamw(1e-4), "lamb": lambda: optax.lamb(1e-3), "sgdm": lambda: optax.sgd(0.1, momentum=0.9)}
 
@@ -76,3 +76,15 @@ def decoder(
     update = training_step(gradients(loss_fn, devices, micro), transform, "update")
     outs = (shardings(params), shardings(state), None)
     return Program(update, (params, state, tokens), kind_of_step, (0, 1) if donate else (), outs)
+
+
+def zero(shard=False, **options):
+    """The scanned decoder with the optimizer's state divided between the devices, the weights whole on each."""
+    made = decoder(**options)
+    if shard:
+        devices = made.args[2].sharding.mesh
+        params, state, tokens = made.args
+        state = placed(state, largest_dimension(devices, "fsdp"))
+        made.args = (params, state, tokens)
+        made.out_shardings = (made.out_shardings[0], shardings(state), None)
+    return made

@@ -1,26 +1,8 @@
 """keras-hub: SegFormer and ViT trained by Keras' own train_step, Phi 3 generating by its own generate_step."""
 import jax, keras, keras_hub
 from jax.sharding import NamedSharding, PartitionSpec as P
-from keras_pieces import shapes, training
+from keras_pieces import shapes, training, wrap
 from recipe import Program, largest_dimension, mesh, placed
-
-
-def wrap(layers):
-    """jax.checkpoint around each layer's call; what it draws its random numbers from goes in and comes out."""
-    def wrapped(layer, plain):
-        def call(x, **k):
-            seeds = [v for v in layer.non_trainable_variables if "seed" in v.path]
-            def inner(x, states):
-                with keras.StatelessScope(state_mapping=list(zip(seeds, states))) as scope:
-                    y = plain(x, **k)
-                return y, [scope.get_current_value(v) for v in seeds]
-            y, states = jax.checkpoint(inner)(x, [v.value for v in seeds])
-            for v, state in zip(seeds, states):
-                v.assign(state)
-            return y
-        return call
-    for layer in layers:
-        layer.call = wrapped(layer, layer.call)
 
 
 def segformer(topology, chips, batch, size, policy="float32", remat=False, donate=True):

@@ -139,7 +139,7 @@ PROGRAMS = {
          "nodonate": change("donation (undone)", [], donate=False)},
         topology="v5e:2x2", chips=4, envs=256, batch=8192, replay=524288, updates=16),
     "gpt_zero": program(
-        "jax_programs", "zero", "attention scores and probabilities that the scan saves for 12 layers (16 heads, 1024 by 1024, 4 sequences a device); then the state, whole on every device, and float32 logits of 50304 words; does not fit",
+        "scanned_decoder", "zero", "attention scores and probabilities that the scan saves for 12 layers (16 heads, 1024 by 1024, 4 sequences a device); then the state, whole on every device, and float32 logits of 50304 words; does not fit",
         {"zero": change("sharding (ZeRO)", ["shard opt_state 16"], shard=True),
          "fsdp": change("sharding", ["shard params 16", "shard opt_state 16"], fsdp=True),
          "remat": change("checkpoint", ["remat *"], policy="nothing_saveable"),

@@ -6,8 +6,7 @@ import optax
 from jax.sharding import NamedSharding, PartitionSpec as P
 
 from pieces import HALF, causal, entropy, flash, following, kind_of_step, rms, shardings, training_step
-from recipe import Program, largest_dimension, mesh, placed
-from scanned_decoder import decoder
+from recipe import Program, mesh, placed
 
 
 def gshard(topology, shape, batch, length, depth, width, heads, hidden, experts, vocabulary, constrain=False, remat=False, chunks=1):
@@ -57,18 +56,6 @@ def gshard(topology, shape, batch, length, depth, width, heads, hidden, experts,
     tokens = jax.ShapeDtypeStruct((batch, length), "int32", sharding=on(("data", "expert")))
     step = training_step(jax.value_and_grad(loss_fn), transform)
     return Program(step, (params, state, tokens), kind_of_step, (0, 1), (shardings(params), shardings(state), None))
-
-
-def zero(shard=False, **options):
-    """The scanned decoder with the optimizer's state divided between the devices, the weights whole on each."""
-    made = decoder(**options)
-    if shard:
-        devices = made.args[2].sharding.mesh
-        params, state, tokens = made.args
-        state = placed(state, largest_dimension(devices, "fsdp"))
-        made.args = (params, state, tokens)
-        made.out_shardings = (made.out_shardings[0], shardings(state), None)
-    return made
 
 
 def tensor(topology, shape, batch, length, depth, width, heads, hidden, vocabulary, constrain=False, remat=False, chunks=1):

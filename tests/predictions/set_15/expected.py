@@ -139,7 +139,7 @@ PROGRAMS = {
          "both": change("constraint + checkpoint", ["constrain 8", "remat *"], constrain=True, remat=True)},
         topology="v5e:2x4", chips=8, batch=64, length=1024, depth=16, width=1536, heads=16, vocabulary=32000),
     "flash_zero": program(
-        "jax_programs", "zero", "the optimizer's state and weights, whole on every device, with the gradients (0.9 billion weights: 3.4 GiB each, four times); then gate, up and their product that the scan over 20 layers saves; does not fit",
+        "scanned_decoder", "zero", "the optimizer's state and weights, whole on every device, with the gradients (0.9 billion weights: 3.4 GiB each, four times); then gate, up and their product that the scan over 20 layers saves; does not fit",
         {"zero": change("sharding (ZeRO)", ["shard opt_state 16"], shard=True),
          "fsdp": change("sharding", ["shard params 16", "shard opt_state 16"], fsdp=True),
          "zremat": change("checkpoint + sharding (ZeRO)", ["remat *", "shard opt_state 16"], policy="nothing_saveable", shard=True),

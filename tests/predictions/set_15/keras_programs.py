@@ -5,27 +5,7 @@ import keras
 import keras_hub
 from jax.sharding import NamedSharding, PartitionSpec as P
 
-from keras_pieces import training
-
-
-def wrap(layers):
-    """jax.checkpoint around each layer's call; what it draws its random numbers from goes in and comes out."""
-    def wrapped(layer, plain):
-        def call(x, **rest):
-            seeds = [v for v in layer.non_trainable_variables if "seed" in v.path]
-
-            def inner(x, states):
-                with keras.StatelessScope(state_mapping=list(zip(seeds, states))) as scope:
-                    y = plain(x, **rest)
-                return y, [scope.get_current_value(v) for v in seeds]
-
-            y, states = jax.checkpoint(inner)(x, [v.value for v in seeds])
-            for v, state in zip(seeds, states):
-                v.assign(state)
-            return y
-        return call
-    for layer in layers:
-        layer.call = wrapped(layer, layer.call)
+from keras_pieces import training, wrap
 
 
 def S(dtype, *shape):
