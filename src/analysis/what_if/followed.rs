@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::base::{Base, Role};
-use super::follows::{Follows, bit};
+use super::follows::{Divided, Follows, bit};
 use super::memory::{Item, Memory, Owner};
 use crate::analysis::flow::dimensions::{Mark, follow};
 use crate::analysis::once::once;
@@ -44,9 +44,8 @@ impl Memory {
     }
 
     /// The dimensions of each item in which a device has its part only, as the weights that it is made from are divided
-    /// there and not gathered: columns of a product with a part of a weight. One bit for each, by item; empty where no
-    /// weight is divided.
-    pub(super) fn divided(&self, program: &Program) -> &Vec<u32> {
+    /// there and not gathered: columns of a product with a part of a weight.
+    pub(super) fn divided(&self, program: &Program) -> &Divided {
         once(&self.divided, || {
             let (mut seeds, mut parts, mut wholes) = (Vec::new(), FastSet::default(), FastSet::default());
             for (_, base) in self.base.iter().enumerate().filter(|row| !self.is_data(row.0)) {
@@ -64,7 +63,7 @@ impl Memory {
                 }
             }
             if seeds.is_empty() {
-                return Vec::new();
+                return Divided::default();
             }
             let followed = follow(program, seeds.into_iter());
             let is_part =
@@ -73,15 +72,19 @@ impl Memory {
                 let marks = followed.in_buffer(program, item.buffer).iter();
                 marks.filter(is_part).fold(0u32, |set, mark| set | 1 << mark.dimension)
             };
-            self.items.iter().map(in_buffer).collect()
+            let by_item: Vec<u32> = self.items.iter().map(in_buffer).collect();
+            let mut by_buffer: FastMap<BufferId, u32> = FastMap::default();
+            for (item, &set) in self.items.iter().zip(&by_item).filter(|row| *row.1 != 0) {
+                *by_buffer.entry(item.buffer).or_default() |= set;
+            }
+            Divided { by_item, by_buffer }
         })
     }
 
     /// Whether a device has only its part of a buffer, along another dimension than one.
     #[must_use]
     pub fn is_divided_besides(&self, program: &Program, buffer: BufferId, dimension: usize) -> bool {
-        let divided = self.divided(program).iter().zip(&self.items).filter(|row| row.1.buffer == buffer);
-        divided.fold(0, |set, row| set | row.0) & !bit(dimension) != 0
+        self.divided(program).by_buffer.get(&buffer).is_some_and(|set| set & !bit(dimension) != 0)
     }
 
     /// Which dimensions of each item follow those of some buffers, by item.

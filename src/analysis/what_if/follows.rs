@@ -1,6 +1,7 @@
 //! What the data flow tells of the dimensions of a buffer.
 
 use crate::analysis::flow::dimensions::Mark;
+use crate::model::{BufferId, FastMap};
 
 /// What the data flow tells of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +40,15 @@ impl Follows {
             _ => Self::Unknown,
         }
     }
+}
+
+/// Dimensions of which each device has a part, one bit for each.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Divided {
+    /// By item; empty where no weight is divided.
+    pub by_item: Vec<u32>,
+    /// By buffer, where there are any.
+    pub by_buffer: FastMap<BufferId, u32>,
 }
 
 /// A set of one dimension.

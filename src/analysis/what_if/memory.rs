@@ -9,7 +9,7 @@ use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
 use super::edit::Arguments;
 use super::followers::{Followers, Temporaries};
-use super::follows::Follows;
+use super::follows::{Divided, Follows};
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::resize;
@@ -156,7 +156,7 @@ pub struct Memory {
     /// Dimensions that follow the batch, by item, once somebody asked: see [`super::followed`].
     pub(super) followed: OnceLock<Vec<Follows>>,
     /// See [`Self::divided`].
-    pub(super) divided: OnceLock<Vec<u32>>,
+    pub(super) divided: OnceLock<Divided>,
     /// Lengths of sorted vectors with several rows for each token, once somebody asked.
     pub(super) sorted_rows: OnceLock<Vec<i64>>,
     /// What loops recompute in each step, once somebody asked: see [`super::in_loops`].

@@ -408,13 +408,16 @@ impl Memory {
     }
 }
 
+/// Most results of an instruction that are told apart.
+const MOST_RESULTS: u32 = 256;
+
 /// Which of an instruction's results a buffer is: its array, and how many like it come before. Results that nobody needs
 /// are not computed again, so that the same has another index then.
 type Part<'a> = (ElementType, &'a [i64], usize);
 
 fn part_of(program: &Program, buffer: BufferId) -> Option<Part<'_>> {
     let (shape, at) = program.buffer_shape(buffer)?;
-    let node = shape.nodes.get(at as usize)?;
+    let node = shape.nodes.get(at as usize).filter(|_| at <= MOST_RESULTS)?;
     let is_alike =
         |other: &&ShapeNode| (other.element_type, &other.dimensions) == (node.element_type, &node.dimensions);
     let before = shape.nodes.iter().take(at as usize).filter(is_alike).count();

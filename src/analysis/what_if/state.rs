@@ -422,7 +422,7 @@ impl<'a> State<'a> {
             self.warn("no argument's batch is sharded over devices: nothing is changed".to_owned());
             return;
         };
-        let divided = memory.divided(self.program);
+        let divided = &memory.divided(self.program).by_item;
         let items = self.items_of(|owner| matches!(owner, Owner::Family(_)));
         let with_parts = items.map(|item| (item, divided.get(item).copied().unwrap_or_default()));
         let changed = self.change_by(with_parts, |node, divided| {
