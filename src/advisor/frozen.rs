@@ -70,10 +70,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share(bytes, SHARE) {
         return;
     }
-    // Integers among them keep their type.
-    let is_other =
-        |row: usize| case.node(case.memory.base[row].buffer).is_some_and(|node| node.element_type.is_wide_float());
-    let names = case.names_of(&rows, is_other);
+    let names = case.names_of_wide(&rows);
     let mut finding = case.remedy(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Dtype(Arguments(names.clone()), ElementType::BF16)]);
     if !case.is_worth(saved) {

@@ -7,6 +7,8 @@ use super::gathered::is_gather;
 use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
 use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
+use crate::analysis::names::pattern;
+use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::model::Bytes;
 
 /// A part of the temporaries' bytes that says what most of them are: two fifths of them.
@@ -44,10 +46,9 @@ impl Kind {
     fn of(case: &ProgramContext<'_>, t: &AtPeak) -> Self {
         let kept = &case.memory.kept;
         let class = case.analysis.classes(case.program).of(t.buffer);
-        let is_among = |rows: &[u32]| rows.binary_search(&(t.family as u32)).is_ok();
-        if is_among(&kept.logits) {
+        if is_among(&kept.logits, t.family) {
             Self::Logits
-        } else if is_among(&kept.scores) {
+        } else if is_among(&kept.scores, t.family) {
             Self::Scores
         } else if kept.passes.get(t.family) == Some(&Pass::Recomputed) && !kept.is_stack(t.family) {
             Self::Recomputed
@@ -64,16 +65,17 @@ impl Kind {
 }
 
 /// Temporaries by kind.
-pub(super) struct Kinds<'t> {
+pub(super) struct Kinds {
     /// With the bytes of each, most first.
     sums: Vec<(u64, Kind)>,
-    others: Vec<&'t AtPeak>,
+    /// Of those of no kind that has a name, the ones that are alike and take most.
+    alike: Option<(u64, String)>,
     all: u64,
 }
 
-impl<'t> Kinds<'t> {
+impl Kinds {
     /// Sorts temporaries, largest first, by what they are.
-    pub fn new(case: &ProgramContext<'_>, held: &[&'t AtPeak]) -> Self {
+    pub fn new(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Self {
         let mut sums: BTreeMap<Kind, u64> = BTreeMap::new();
         let mut others = Vec::new();
         for &t in held {
@@ -86,19 +88,19 @@ impl<'t> Kinds<'t> {
         }
         let mut sums: Vec<(u64, Kind)> = sums.into_iter().map(|(kind, bytes)| (bytes, kind)).collect();
         sums.sort_by_key(|&(bytes, kind)| (Reverse(bytes), kind));
-        Self { all: held.iter().map(|t| t.size).total(), sums, others }
+        Self { sums, alike: alike(case, &others), all: held.iter().map(|t| t.size).total() }
     }
 
     /// What most of them are, for a title: `6.00 GiB of it 4 \u{d7} f32[65536,20,244]`.
-    pub fn most(&self, case: &ProgramContext<'_>) -> Option<String> {
+    pub fn most(&self) -> Option<String> {
         let is_most = |bytes: u64| bytes.saturating_mul(MOST.1) >= self.all.saturating_mul(MOST.0);
         let named = |kind: Kind, bytes: u64| format!("{} of it {}", Bytes(bytes).short(), kind.words());
         let is_named = |row: &&(u64, Kind)| row.1 != Kind::Other;
         if let Some(&(bytes, kind)) = self.sums.iter().find(is_named).filter(|row| is_most(row.0)) {
             return Some(named(kind, bytes));
         }
-        if let Some((bytes, words)) = alike(case, &self.others).filter(|row| is_most(row.0)) {
-            return Some(format!("{} of it {words}", Bytes(bytes).short()));
+        if let Some((bytes, words)) = self.alike.as_ref().filter(|row| is_most(row.0)) {
+            return Some(format!("{} of it {words}", Bytes(*bytes).short()));
         }
         let mut first = self.sums.iter().filter(is_named).take(2);
         let two = first.next().zip(first.next()).filter(|(a, b)| is_most(a.0.saturating_add(b.0)));
@@ -106,8 +108,8 @@ impl<'t> Kinds<'t> {
     }
 
     /// Whether more than half of them are alike, and of no kind that has a name: what these are is the cause then.
-    pub fn are_alike(&self, case: &ProgramContext<'_>) -> bool {
-        alike(case, &self.others).is_some_and(|row| row.0.saturating_mul(2) > self.all)
+    pub fn are_alike(&self) -> bool {
+        self.alike.as_ref().is_some_and(|row| row.0.saturating_mul(2) > self.all)
     }
 
     /// All of them in a sentence, where there is more than one kind: `By kind: 4.94 GiB kept for …, 2.70 GiB gradients.`
@@ -133,7 +135,7 @@ fn alike(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<(u64, String)> {
         let add = |sum: &mut (u64, usize)| *sum = (sum.0.saturating_add(t.size), sum.1 + 1);
         let Some(node) = case.node(t.buffer) else { continue };
         add(by_size.entry((node.element_type, node.element_count())).or_default());
-        let name = without_numbers(&labels.op_name(case.program, t.buffer));
+        let name = pattern::of(&labels.op_name(case.program, t.buffer));
         if !name.is_empty() {
             add(by_name.entry(name).or_default());
         }
@@ -151,19 +153,6 @@ fn alike(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<(u64, String)> {
     }
     let name = by_name.into_iter().find(|row| row.1 == of_name)?.0;
     Some((of_name.0, if of_name.1 > 1 { format!("{} arrays of `{name}`", of_name.1) } else { format!("`{name}`") }))
-}
-
-/// A name with `*` in place of numbers.
-fn without_numbers(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for c in name.chars() {
-        match c {
-            '0'..='9' if text.ends_with('*') => {}
-            '0'..='9' => text.push('*'),
-            c => text.push(c),
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -194,11 +183,5 @@ mod tests {
         let found = sketch.findings(1 << 30, temporaries::run);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].title.ends_with(": 4.12 MiB, 4.00 MiB of it 2 \u{d7} f32[1024,512]"), "{}", found[0].title);
-    }
-
-    #[test]
-    fn names_of_all_layers_are_one() {
-        assert_eq!(without_numbers("layer_12: add"), without_numbers("layer_3: add"));
-        assert_eq!(without_numbers("layer_12/mlp_2"), "layer_*/mlp_*");
     }
 }

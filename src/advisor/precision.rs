@@ -41,10 +41,7 @@ fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if case.severity() == Severity::Hint || !case.is_share(bytes, SHARE) {
         return;
     }
-    // Integers among them keep their type.
-    let is_other =
-        |row: usize| case.node(case.memory.base[row].buffer).is_some_and(|node| node.element_type.is_wide_float());
-    let names = case.names_of(&rows, is_other);
+    let names = case.names_of_wide(&rows);
     let mut finding = case.remedy(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Dtype(Arguments(names), ElementType::BF16)]);
     if !case.is_worth(saved) {

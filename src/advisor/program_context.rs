@@ -374,6 +374,14 @@ impl<'a> ProgramContext<'a> {
         short_names(&meant, &paths(&|row| !rows.contains(&row) && is_other(row)))
     }
 
+    /// As [`Self::names_of`], of arguments in 32-bit floats whose type changes: what is of another type beside them keeps it.
+    #[must_use]
+    pub fn names_of_wide(&self, rows: &[usize]) -> Vec<String> {
+        let is_wide =
+            |row: usize| self.node(self.memory.base[row].buffer).is_some_and(|node| node.element_type.is_wide_float());
+        self.names_of(rows, is_wide)
+    }
+
     /// Arguments that have a path and a number: (row of the base, path, number, whether donated).
     pub fn arguments(&self) -> impl Iterator<Item = (usize, &str, i64, bool)> + '_ {
         self.memory.base.iter().enumerate().filter_map(|(i, base)| match &base.role {

@@ -69,8 +69,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         format!("Temporaries take {} of the peak: {}", percent(bytes, case.at_peak()), Bytes(bytes).short())
     };
     let held: Vec<&AtPeak> = if is_loop { carried } else { case.peak.iter().collect() };
-    let kinds = Kinds::new(case, &held);
-    if let Some(most) = kinds.most(case).filter(|_| !is_loop) {
+    let kinds = (!is_loop).then(|| Kinds::new(case, &held));
+    if let Some(most) = kinds.as_ref().and_then(Kinds::most) {
         let _ = write!(finding.title, ", {most}");
     }
     let largest: Vec<String> =
@@ -88,7 +88,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         },
         largest.join("; ")
     );
-    finding.why.extend(kinds.sentence().filter(|_| !is_loop));
+    finding.why.extend(kinds.as_ref().and_then(Kinds::sentence));
     if is_loop {
         finding.advice.push("pass less from step to step: a narrower type, fewer positions, or only indices of what is kept outside the loop".to_owned());
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
@@ -105,7 +105,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         let saved = f.saves_bytes().map_or(0, |saved| saved.0);
         f.program == Some(case.row) && !f.is_remedy && case.is_share(saved, CHANGES)
     };
-    finding.is_remedy = !is_loop && findings.iter().any(is_cause) && !kinds.are_alike(case);
+    finding.is_remedy = kinds.is_some_and(|kinds| !kinds.are_alike()) && findings.iter().any(is_cause);
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);

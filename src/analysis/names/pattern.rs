@@ -15,9 +15,29 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// The pattern of a name: `*` in place of every number.
+#[must_use]
+pub fn of(name: &str) -> String {
+    let mut pattern = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '0'..='9' if pattern.ends_with('*') => {}
+            '0'..='9' => pattern.push('*'),
+            c => pattern.push(c),
+        }
+    }
+    pattern
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_all_layers_are_one() {
+        assert_eq!(of("layer_12: add"), of("layer_3: add"));
+        assert_eq!(of("layer_12/mlp_2"), "layer_*/mlp_*");
+    }
 
     #[test]
     fn stars_stand_for_any_text() {

@@ -22,6 +22,7 @@ mod in_parts;
 mod memory;
 mod micro;
 mod outcome;
+mod outlook;
 mod pairs;
 mod postponed;
 mod prediction;

@@ -1,0 +1,344 @@
+//! What changes come to once they are packed: the bytes that are expected, the range they are in, and whether they fit.
+
+use super::edit::Edit;
+use super::prediction::{DependsOn, Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
+use super::state::{Kinds, Sizes};
+use super::trial::Trial;
+use crate::analysis::packing::{self, FALLBACK_SHARE, Packer, Placement};
+use crate::model::Bytes;
+
+/// How many times the temporaries of one device it may hold where nothing keeps activations divided: a program with
+/// weights that are divided as the batch is took 2.7 times as much.
+const GATHERED: u64 = 3;
+
+/// Lowest and highest bytes.
+type Range = (Bytes, Bytes);
+
+/// Bytes allocated where the compiler does something else than is expected; `None` where that makes no difference.
+#[derive(Debug, Clone, Copy)]
+struct Cases {
+    /// It does all it may to save memory.
+    best: Option<u64>,
+    /// It postpones gradients of weights as it does now.
+    postponing: Option<u64>,
+    /// It keeps all it may.
+    worst: Option<u64>,
+}
+
+/// A trial that has been packed.
+#[derive(Debug)]
+pub(super) struct Outlook<'t, 'a> {
+    trial: &'t Trial<'a>,
+    cases: Cases,
+    /// Always-live bytes.
+    base: u64,
+    peak: u64,
+    packer: Packer,
+    /// Allocated bytes: packed in program order, with the better of two packers, and as expected.
+    online: u64,
+    best: u64,
+    expected: u64,
+    /// Bytes by which whether it fits is judged.
+    packed: u64,
+    placement: Placement,
+    /// The range of allocated bytes.
+    range: Range,
+    /// Whether a division leaves the range so wide that it says nothing.
+    is_open: bool,
+}
+
+impl<'t, 'a> Outlook<'t, 'a> {
+    /// Packs a trial and works out what is expected of it. `known_online` are the bytes that packing in program order
+    /// allocates, where another prediction of the same changes has told them.
+    pub fn new(trial: &'t Trial<'a>, depth: Depth, known_online: Option<Bytes>) -> Self {
+        let mut outlook = Self::after_packing(trial, depth, known_online);
+        outlook.fill_the_room();
+        outlook.keep_what_costs_more();
+        outlook.find_range();
+        outlook
+    }
+
+    fn after_packing(trial: &'t Trial<'a>, depth: Depth, known_online: Option<Bytes>) -> Self {
+        let Trial { memory, state, sizes, most_live: (live, _), least, .. } = trial;
+        let (live, least) = (*live, *least);
+        let base = sizes.base.iter().fold(state.homeless, |sum, &size| sum.saturating_add(size));
+        let allocated = |heap: u64| base.saturating_add(heap).saturating_add(memory.rest);
+        let known =
+            known_online.filter(|&bytes| bytes < Bytes(u64::MAX)).and_then(|bytes| bytes.0.checked_sub(allocated(0)));
+        let cases = || Cases {
+            best: trial.best_case(depth),
+            postponing: trial.postponing(depth),
+            worst: trial.worst_case(depth),
+        };
+        let ((heap_online, placement), cases) = rayon::join(|| trial.packed(depth, known), cases);
+        let online = allocated(heap_online);
+        let packer = if trial.is_above(online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
+        // The second packer is slow, and no packer brings the heap below what is live at once.
+        let is_asked = depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict);
+        let is_packed_again = is_asked && heap_online > live;
+        // Where the blocks lie is asked for at one depth only; at the others their heap is known from like blocks.
+        let (heap, fallback) = if !is_packed_again {
+            (heap_online, None)
+        } else if depth == Depth::Packed {
+            let fallback = packing::fallback_below(&sizes.blocks, heap_online);
+            (fallback.as_ref().map_or(heap_online, |fallback| fallback.heap), fallback)
+        } else {
+            (memory.fallback_below(&sizes.blocks, heap_online), None)
+        };
+        let best = allocated(heap);
+        let placement = match fallback {
+            Some(fallback) if packer == Packer::Fallback => fallback,
+            _ => placement,
+        };
+        // Packed by size, a heap takes hardly more than its live bytes.
+        let is_undecided = trial.is_above(online, 1.0) && !trial.is_above(least, 1.0);
+        let packed = if depth == Depth::Estimate && is_undecided { least.saturating_add(live / ROOM) } else { best };
+        let expected = if packer == Packer::Online { online.min(best) } else { best };
+        let peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
+        let range = (Bytes(expected), Bytes(expected));
+        Self { trial, cases, base, peak, packer, online, best, expected, packed, placement, range, is_open: false }
+    }
+
+    /// Where there is not room for all of it, the compiler computes again only as much as it must.
+    fn fill_the_room(&mut self) {
+        let Trial { memory, least, brought_back, .. } = *self.trial;
+        let is_more = |usual: &u64| self.expected < *usual && self.trial.is_above(brought_back, FALLBACK_SHARE);
+        let Some(usual) = self.trial.share_of_room(RECOMPUTED_USUALLY).filter(is_more) else { return };
+        // What fits so already is filled to about the same.
+        let now = if memory.is_over() { u64::MAX } else { memory.allocated };
+        let filled = usual.min(now).min(brought_back).max(self.expected);
+        // Whatever the packer: next to nothing of it is lost between blocks.
+        self.peak = self.peak.saturating_add(filled.saturating_sub(least));
+        self.expected = self.expected.max(filled);
+        self.best = self.best.max(self.expected);
+        self.packer = Packer::Fallback;
+    }
+
+    /// Where checkpoints would take more than they save, as where nothing is kept for a backward pass, the compiler keeps
+    /// what it has.
+    fn keep_what_costs_more(&mut self) {
+        let memory = self.trial.memory;
+        let edits = &self.trial.edits;
+        let only_checkpoints = !edits.is_empty() && edits.iter().all(|edit| matches!(edit, Edit::Remat(..)));
+        if only_checkpoints && self.expected > memory.allocated && !memory.is_over() && memory.rematerialised == 0 {
+            self.expected = memory.allocated;
+            self.best = self.best.min(self.expected);
+            self.peak = self.peak.min(memory.peak);
+        }
+    }
+
+    /// Whether something is changed in a way that the compiler has its say in.
+    fn is_changed(&self) -> bool {
+        let kinds = self.trial.state.kinds;
+        kinds != Kinds::default() && !kinds.by_hand
+    }
+
+    /// Whether the program as it is fits.
+    fn fits_now(&self) -> bool {
+        let memory = self.trial.memory;
+        memory.room().is_some_and(|room| memory.allocated <= room)
+    }
+
+    fn find_range(&mut self) {
+        let Trial { memory, state, brought_back, .. } = self.trial;
+        self.range = memory.allocated_range(state.kinds, self.expected, *brought_back, self.floor());
+        self.widen_by_packing();
+        if state.kinds.donation && self.trial.program.devices() > 1 {
+            // What devices add up may then be there twice: before it is added up and after.
+            self.range.1 = self.range.1.max(Bytes(self.expected.saturating_add(state.largest_housed)));
+        }
+        if state.fused > 0 {
+            let around = |bytes: u64, times: f64| Bytes((bytes as f64 * times) as u64);
+            self.range.0 = self.range.0.min(around(self.expected.saturating_sub(state.fused), 1.0 - NEAR));
+            self.range.1 = self.range.1.max(around(self.expected.saturating_add(state.fused), 1.0 + NEAR));
+        }
+        self.widen_to_best_case();
+        self.widen_to_postponing();
+        self.widen_to_worst_case();
+        // What fits now fits with less, too, if the compiler recomputes as it does now.
+        if self.fits_now() && only_take_away(&self.trial.edits) && self.trial.least <= memory.peak {
+            let most = Bytes(memory.allocated.max(self.expected).max(self.cases.worst.unwrap_or(0)));
+            self.range.1 = self.range.1.min(most);
+        }
+    }
+
+    /// The fewest bytes if the compiler recomputes all it can.
+    fn floor(&self) -> u64 {
+        let Trial { memory, program, edits, sizes, most_live: (_, at), least, brought_back, .. } = self.trial;
+        let is_short = self.is_changed() && self.trial.is_above(self.expected.max(*brought_back), FALLBACK_SHARE);
+        // If the program does not fit, the compiler has already recomputed all it could.
+        if !is_short || !self.fits_now() {
+            return *least;
+        }
+        let spared = memory.spared_in_loops(program, sizes, *at);
+        memory.floor(program, edits).unwrap_or(*least).min(least.saturating_sub(spared))
+    }
+
+    /// The packer in program order may find less room between edited live ranges than the compiler will, or not.
+    fn widen_by_packing(&mut self) {
+        if !self.is_changed() || self.packer != Packer::Online {
+            return;
+        }
+        let high = Bytes((self.online as f64 * (1.0 + band_of(self.trial.state.kinds))) as u64);
+        if high > self.range.1 {
+            self.range = (self.range.0.max(lowest_below(high)).min(Bytes(self.expected)), high);
+        }
+    }
+
+    fn widen_to_best_case(&mut self) {
+        let Some(best_case) = self.cases.best else { return };
+        let (kinds, expected) = (self.trial.state.kinds, self.expected);
+        if kinds.remat && !kinds.sharding {
+            // A range wider than that says nothing.
+            let least = (best_case as f64 * (1.0 - NEAR)).max(expected as f64 / WIDEST);
+            self.range.0 = self.range.0.min(Bytes(least as u64));
+            let widest = Bytes((self.range.0.0 as f64 * WIDEST) as u64);
+            self.range.1 = self.range.1.min(widest.max(Bytes(expected)));
+            self.range.0 = self.range.0.max(lowest_below(self.range.1)).min(Bytes(expected));
+            return;
+        }
+        // Both ends are known, so the error of one of them does not come on top.
+        self.range.0 = self.range.0.min(Bytes(best_case));
+        let most = if self.packer == Packer::Online { self.online } else { expected };
+        if expected > best_case && is_too_wide(self.range) {
+            self.range.1 = self.range.1.min(Bytes(most));
+        }
+        self.is_open = kinds.sharding && is_too_wide(self.range);
+    }
+
+    fn widen_to_postponing(&mut self) {
+        let Some((postponing, room)) = self.cases.postponing.zip(self.trial.share_of_room(FALLBACK_SHARE)) else {
+            return;
+        };
+        let high = (postponing as f64 * (1.0 + band_of(self.trial.state.kinds))) as u64;
+        // A range wider than that says nothing.
+        let high = Bytes(high.min(room.max(self.range.1.0)).min((self.expected as f64 * WIDEST) as u64));
+        if high > self.range.1 {
+            self.range = (self.range.0.max(lowest_below(high).min(Bytes(self.expected))), high);
+        }
+    }
+
+    fn widen_to_worst_case(&mut self) {
+        let Some(worst_case) = self.cases.worst else { return };
+        let kinds = self.trial.state.kinds;
+        let band = match (kinds.parts, kinds.compute) {
+            (true, _) => band_of(kinds),
+            (false, true) => NEAR,
+            (false, false) => 0.0,
+        };
+        let mut high = (worst_case as f64 * (1.0 + band)) as u64;
+        if kinds.compute {
+            high = high.min(self.trial.memory.allocated);
+        }
+        self.range.1 = self.range.1.max(Bytes(high));
+        self.range.0 = self.range.0.max(lowest_below(self.range.1).min(Bytes(self.expected)));
+    }
+
+    /// Whether nothing keeps activations divided, though weights are divided as the batch is: the temporaries may be
+    /// those of all devices then.
+    fn is_unconstrained(&self) -> bool {
+        let Trial { memory, state, .. } = self.trial;
+        state.divided_like_batch.is_some() && !state.kinds.constrain && memory.has_backward()
+    }
+
+    /// The most bytes if arrays that must keep their shape, as others need it, stay padded: in the worst case all of them.
+    fn padded(&self) -> Option<u64> {
+        let merges = self.trial.edits.iter().any(|edit| matches!(edit, Edit::Unpad(_)));
+        merges.then(|| self.trial.without_merging())
+    }
+
+    /// Whether it may take more than a capacity, though it is expected to fit.
+    fn may_be_over(&self, capacity: u64, padded: Option<u64>) -> bool {
+        let of_all_devices = self.base.saturating_add(self.expected.saturating_sub(self.base).saturating_mul(GATHERED));
+        self.range.1.0 > capacity
+            || (self.is_unconstrained() && of_all_devices > capacity)
+            || padded.is_some_and(|padded| padded > capacity)
+    }
+
+    /// What is said of it.
+    pub fn prediction(self) -> Prediction {
+        let Trial { memory, state, edits, most_live: (live, at), least, .. } = self.trial;
+        let (memory, live, least) = (*memory, *live, *least);
+        let range = self.range;
+        let (mut untold, mut is_bound) = (state.undecided.clone(), state.is_bound);
+        if self.is_open {
+            is_bound = true;
+            untold.get_or_insert_with(|| {
+                "how much it takes cannot be told: that depends on whether the compiler divides the gradients with the weights".to_owned()
+            });
+        }
+        let padded = self.padded();
+        let is_untold = untold.is_some() && !is_bound;
+        let mut fits = memory.capacity.map(|capacity| self.packed.min(self.online) <= capacity && least <= capacity);
+        let verdict = match (fits, memory.capacity) {
+            _ if is_untold => TryVerdict::Unknown,
+            (None, _) | (_, None) => TryVerdict::Unknown,
+            (Some(false), Some(capacity)) if self.is_changed() && range.0.0 <= capacity => TryVerdict::MayFit,
+            (Some(true), Some(capacity)) if self.is_changed() && self.may_be_over(capacity, padded) => {
+                TryVerdict::MayFit
+            }
+            (Some(true), _) => TryVerdict::Fits,
+            (Some(false), _) => TryVerdict::Over,
+        };
+        if is_untold || (verdict == TryVerdict::MayFit && fits == Some(true)) {
+            fits = None;
+        }
+        let mut warnings = state.warnings.clone();
+        if self.expected > range.1.0 {
+            warnings.push("the numbers are for no more recomputation than now; the range is for what the compiler can still recompute".to_owned());
+        }
+        memory.warn(state, &mut warnings);
+        let lowest = self.base.saturating_add((live as f64 * state.least_factor) as u64);
+        // What needs less than the program that the compiler has made is packed without more recomputation.
+        let is_less = self.expected <= memory.allocated && self.fits_now();
+        let is_full = self.trial.is_above(self.expected, FALLBACK_SHARE);
+        Prediction {
+            edits: edits.clone(),
+            base: Bytes(self.base),
+            peak: Bytes(self.peak),
+            peak_event: at / 2,
+            peak_range: memory.range(state.kinds, self.peak, lowest),
+            depends_on: match memory.capacity {
+                Some(capacity) if range.1.0 <= capacity && self.is_unconstrained() => DependsOn::Division,
+                Some(capacity) if range.1.0 <= capacity && padded.is_some() => DependsOn::Merging,
+                _ => DependsOn::Recomputation,
+            },
+            allocated_range: range,
+            verdict,
+            least: Bytes(least),
+            allocated: Bytes(self.best),
+            allocated_online: Bytes(self.online),
+            packer: self.packer,
+            fits,
+            is_tight: fits == Some(true) && is_full && !is_less,
+            band: (!edits.is_empty()).then(|| memory.band(state.kinds)),
+            undecided: untold,
+            names_nothing: state.names_nothing,
+            left_out: state.left_out.clone(),
+            is_bound,
+            warnings,
+            pairs: state.pairs.clone(),
+            sizes: Sizes::default(),
+            placement: self.placement,
+        }
+    }
+}
+
+/// The lowest end of a range with this upper one that still says something.
+fn lowest_below(high: Bytes) -> Bytes {
+    Bytes((high.0 as f64 / WIDEST).ceil() as u64)
+}
+
+fn is_too_wide(range: Range) -> bool {
+    range.1.0 as f64 > range.0.0 as f64 * WIDEST
+}
+
+/// Whether changes only take memory away, in any program.
+fn only_take_away(edits: &[Edit]) -> bool {
+    let takes_away = |edit: &Edit| match edit {
+        Edit::Donate(_) | Edit::Remat(..) | Edit::Chunk(..) | Edit::Blockwise(_) => true,
+        Edit::Batch(factor) => *factor <= 1.0,
+        _ => false,
+    };
+    !edits.is_empty() && edits.iter().all(takes_away)
+}
