@@ -98,7 +98,7 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
     );
     finding.why = if is_at_once {
         format!(
-            "{made} That is most of all that is recomputed, held at once: a checkpoint around the whole model recomputes all of it before the backward pass begins, so it saves no memory."
+            "{made} Nearly all that is recomputed is live at once: a checkpoint around the whole model recomputes all of it before the backward pass begins, so it saves no memory."
         )
     } else if kept > 0 {
         format!(
@@ -393,7 +393,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
         let policy = if case.memory.kept.passes.contains(&Pass::Recomputed) {
             "there are checkpoints already: a policy that saves less, or `jax.checkpoint` without one, which saves the inputs alone"
         } else {
-            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes everything but matrix products"
+            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest, attention scores among it"
         };
         finding.advice.push(policy.to_owned());
     }

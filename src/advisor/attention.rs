@@ -52,15 +52,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         counted(held.len(), "temporary holds", "temporaries hold"),
         case.describe_first(&held)
     );
-    if !is_remedied {
+    if is_remedied {
+        finding.why.push_str(&case.unlike(&finding, bytes));
+    } else {
         finding.why.push_str(" By how much the peak falls with that alone cannot be told.");
     }
     let has_backward = case.memory.has_backward();
     if has_backward {
-        let kept = format!(
-            " Of each row of scores, splash attention keeps one number for the backward pass, JAX's flash attention two rows of {BLOCK}, which are not counted here."
-        );
-        finding.why.push_str(&kept);
+        finding.why.push_str(&kept(case, &held));
     }
     finding.advice.push(blockwise(case).to_owned());
     // Scores of one layer at a time are what a checkpoint leaves.
@@ -73,6 +72,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// What block-wise attention keeps of the scores for the backward pass. Without a scan the compiler makes the rows that
+/// the backward kernel of JAX's flash attention reads as soon as it has their numbers.
+fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
+    let two = if held.iter().any(|t| case.memory.kept.is_stack(t.family)) {
+        "two".to_owned()
+    } else {
+        format!("two, which the compiler may spread to {BLOCK} columns each")
+    };
+    format!(
+        " Of each row of scores, splash attention keeps one number for the backward pass and JAX's flash attention {two}; they are not counted here."
+    )
 }
 
 /// How to compute the attention of a program block by block.

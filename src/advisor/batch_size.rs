@@ -5,7 +5,7 @@ use super::library::Library;
 use super::program_context::ProgramContext;
 use crate::analysis::once::once;
 use crate::analysis::what_if::{Depth, Edit, TryVerdict, batch};
-use crate::model::{Bytes, percent};
+use crate::model::{Bytes, UnitSystem, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "batch";
@@ -95,6 +95,20 @@ const fn share_in_words(half: i64, now: i64) -> &'static str {
     if (now + 1) / 2 == half { "Half" } else { "A part of" }
 }
 
+/// What the fewest equal micro-batches come to, which keep the sums of the gradients beside: `; 2 of them: may fit: …`.
+fn micro_in_words(case: &ProgramContext<'_>) -> String {
+    let now = case.memory.data.first().map_or(0, batch::DataArgument::batch);
+    let parts = [2u32, 3, 4, 5, 7, 8].into_iter().find(|&parts| now % i64::from(parts) == 0);
+    let Some(parts) = parts.filter(|_| case.memory.micro_batches(case.program) == 1) else { return String::new() };
+    let prediction = case.try_out(&[Edit::Micro(parts)]);
+    if prediction.undecided.is_some() {
+        return String::new();
+    }
+    let comes_to = prediction.sentence(case.memory.capacity, UnitSystem::Binary);
+    let is = if comes_to.starts_with("still") { "is " } else { "" };
+    format!("; with {parts} of them, whose gradients take memory beside, the program {is}{comes_to}")
+}
+
 /// Reports what half the batch would save, and the largest batch that fits.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(first) = case.memory.data.first() else { return };
@@ -163,8 +177,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     };
     if is_training(case) {
         finding.advice.push(format!(
-            "micro-batches {results}: split the batch, sum the gradients, update once ({})",
-            Library::of(case).micro_batches(None)
+            "micro-batches {results}: split the batch, sum the gradients, update once ({}){}",
+            Library::of(case).micro_batches(None),
+            micro_in_words(case)
         ));
         finding
             .advice

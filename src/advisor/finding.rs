@@ -164,9 +164,10 @@ impl Finding {
         self.effect.as_ref().is_none_or(Effect::is_told)
     }
 
-    /// The most that its changes can save where how much cannot be told: what is at stake.
+    /// The most that its changes can save where how much cannot be told: what is at stake, or more where that much is
+    /// predicted.
     fn at_most_saved(&self) -> Option<Bytes> {
-        self.at_stake_bytes.filter(|bytes| Some(*bytes) >= self.saves_bytes() && bytes.0 > 0)
+        self.at_stake_bytes.max(self.saves_bytes()).filter(|bytes| bytes.0 > 0)
     }
 
     /// What its changes save, for a title: `4.17 GiB less in 8 chunks`, or `up to 4.17 GiB less in 8 chunks` where how much

@@ -1,5 +1,7 @@
 //! Rule `gathered`: gathered or copied weights of many layers that are live at the peak together.
 
+use std::fmt::Write as _;
+
 use super::finding::{ChangesResults, Finding};
 use super::layout_copy;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
@@ -66,13 +68,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let in_loops = gathered.iter().filter(|t| case.is_in_loop(t)).count();
     // One array at a time is no store of many layers: what reads it wants all of it.
     if in_loops > 0 && in_loops == gathered.len() {
-        finding.why.push_str(" A loop gathers them for one of its steps at a time.");
+        let them = if gathered.len() == 1 { "it" } else { "them" };
+        let _ = write!(finding.why, " A loop gathers {them} for one of its steps at a time.");
     } else if gathered.len() > 1 && !case.memory.has_backward() {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`".to_owned());
     } else if gathered.len() > 1 {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
     } else if whole > 0 {
-        finding.advice.push("store it divided along a dimension that the product which reads it keeps, such as the vocabulary for logits, instead of the one that is summed over: each device then computes its part, and nothing is gathered".to_owned());
+        finding.advice.push("store it divided along a dimension that the product which reads it keeps, such as the vocabulary for logits, instead of the one that is summed over: each device then computes its part and does not gather the weight; where the batch is divided over the same devices, it gathers the activations that the weight is applied to instead".to_owned());
     }
     if casts > 0 {
         finding.advice.push(

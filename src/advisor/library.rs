@@ -241,7 +241,7 @@ impl Library {
                 "give the optimizer state its own sharding: `eqx.filter_shard` with a `NamedSharding` over the mesh axis of the batch, when it is made and on the step's result; constrain the gradients to it before the update"
             }
             Self::Keras => {
-                "Keras: `keras.distribution.ModelParallel` with a `LayoutMap` divides weights, and with them what the optimizer keeps of them"
+                "Keras has no switch for the optimizer state alone; `keras.distribution.ModelParallel` with a `LayoutMap` divides the weights with it, which are then gathered in each step (the change to try for that is `shard` of both)"
             }
             _ => {
                 "give the optimizer state its own sharding (a `NamedSharding` over the mesh axis of the batch, for its largest dimension) in `in_shardings` and `out_shardings`, and constrain the gradients to it before the update"

@@ -2,9 +2,10 @@
 
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
-use super::program_context::{ProgramContext, Total, counted};
+use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use crate::analysis::class::Class;
 use crate::analysis::what_if::{Edit, LOGITS};
-use crate::model::{Bytes, percent, thousands};
+use crate::model::{Bytes, Opcode, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "logits";
@@ -34,21 +35,24 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
-        "Logits over a vocabulary of {} take {} of the peak: {}",
-        thousands(vocabulary.unsigned_abs()),
+        "{} {} of the peak{}",
+        named(case, &held, vocabulary),
         Bytes(bytes).short(),
         if is_remedied {
-            finding.less(&format!(" in {PARTS} chunks"))
+            format!(": {}", finding.less(&format!(" in {PARTS} chunks")))
         } else {
-            percent(bytes, case.memory.peak.max(1))
+            format!(", {}", percent(bytes, case.memory.peak.max(1)))
         }
     );
     finding.why = format!(
-        "At the peak, {} the vocabulary as a dimension, for all positions at once; the largest is {}. The loss needs only one number per position; logits and their gradient are intermediate values.",
+        "At the peak, {} the vocabulary as a dimension, for all positions at once; the largest is {}.{} The loss needs only one number per position; logits and their gradient are intermediate values.",
         counted(held.len(), "temporary has", "temporaries have"),
-        case.describe_first(&held)
+        case.describe_first(&held),
+        copied(case, &held)
     );
-    if !is_remedied {
+    if is_remedied {
+        finding.why.push_str(&case.unlike(&finding, bytes - bytes / u64::from(PARTS)));
+    } else {
         finding.why.push_str(" With that alone the peak hardly falls: other values then take as much.");
     }
     finding.advice.push(Library::of(case).chunked_loss(PARTS));
@@ -65,6 +69,30 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// What has the vocabulary as a dimension, with its verb: `Logits over a vocabulary of 32,000 take`.
+fn named(case: &ProgramContext<'_>, held: &[&AtPeak], vocabulary: i64) -> String {
+    let classes = case.analysis.classes(case.program);
+    let gradients = held.iter().filter(|t| classes.of(t.buffer) == Class::Gradient).count();
+    let over = format!("over a vocabulary of {}", thousands(vocabulary.unsigned_abs()));
+    match held.len() - gradients {
+        0 => format!("The gradient of logits {over} takes"),
+        others if others < held.len() => format!("Logits {over} and their gradient take"),
+        _ => format!("Logits {over} take"),
+    }
+}
+
+/// How much of it is copies in another layout, in a sentence; empty if none is.
+fn copied(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
+    let is_copy = |t: &&&AtPeak| {
+        let made = case.program.buffers.instruction_of(t.buffer);
+        made.is_some_and(|made| case.program.instructions.opcode.get(made.index()) == Some(&Opcode::COPY))
+    };
+    match held.iter().filter(is_copy).map(|t| t.size).total() {
+        0 => String::new(),
+        bytes => format!(" {} of it are copies in another layout.", Bytes(bytes).short()),
+    }
 }
 
 /// Whether the mesh has an axis that divides the vocabulary of an embedding besides those that divide the batch: only that

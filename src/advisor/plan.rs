@@ -55,6 +55,8 @@ pub struct Step {
     pub allocated: Bytes,
     /// Allocated bytes over capacity after it.
     pub over: Bytes,
+    /// Range of allocated bytes after it.
+    pub range: (Bytes, Bytes),
     /// Whether the program fits after it.
     pub verdict: TryVerdict,
     /// Whether the bytes say anything ([`Prediction::is_told`]).
@@ -357,6 +359,7 @@ impl Plan {
                     edit,
                     allocated: prediction.expected(),
                     over: Bytes(prediction.expected().0.saturating_sub(capacity)),
+                    range: prediction.allocated_range,
                     verdict: prediction.verdict,
                     is_told: prediction.is_told(),
                 }
@@ -371,7 +374,9 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps)
         Edit::Remat(scope, _) if scope == SCAN => library.remat_scan(steps),
         Edit::Remat(scope, None) => library.remat(scope),
         Edit::Remat(scope, Some(1)) => format!("{} (the first is enough)", library.remat(scope)),
-        Edit::Remat(scope, Some(layers)) => format!("{} (the first {layers} are enough)", library.remat(scope)),
+        Edit::Remat(scope, Some(layers)) => {
+            format!("{} (the first {layers} are enough, with a margin)", library.remat(scope))
+        }
         Edit::Micro(parts) => format!(
             "{parts} micro-batches: run the step on one part of the batch at a time ({}) and sum the gradients",
             library.micro_batches(Some(*parts))
@@ -420,10 +425,10 @@ fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -
     let spare = Bytes(capacity.saturating_sub(prediction.expected().0)).short();
     if prediction.is_tight {
         format!(
-            "With {list} it just fits, with {spare} to spare of {limit}; the compiler will repack and may rematerialise"
+            "With {list} it just fits in {limit}, with {spare} to spare; the compiler will repack and may rematerialise"
         )
     } else {
-        format!("With {list} it fits with {spare} to spare of {limit}")
+        format!("With {list} it fits in {limit}, with {spare} to spare")
     }
 }
 

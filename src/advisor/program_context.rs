@@ -18,6 +18,10 @@ use crate::model::{BufferId, Bytes, Device, ElementType, Program, ShapeNode, per
 /// Reference of most rules.
 pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/xla/errors/error_1000";
 
+/// What is saved of the bytes that a finding is about, as a share from and up to which it goes without saying.
+const LESS: f64 = 0.7;
+const MORE: f64 = 1.015;
+
 /// Share of allocated bytes below which a saving is not worth a finding.
 pub const WORTH: f64 = 0.05;
 
@@ -361,6 +365,31 @@ impl<'a> ProgramContext<'a> {
             Bytes(named).short(),
             Bytes(results).short()
         )
+    }
+
+    /// Why the changes of a finding save more or less than the bytes that it is about, in a sentence; empty where they save
+    /// about as much.
+    #[must_use]
+    pub fn unlike(&self, finding: &Finding, bytes: u64) -> String {
+        let saved = finding.saves_bytes().map_or(0, |saved| saved.0);
+        if saved == 0 || !finding.is_told() {
+            return String::new();
+        }
+        let after = self.try_out(finding.edits());
+        let is_filled = self.memory.rematerialised > 0 && after.peak.0 > after.least.0;
+        let is_elsewhere = after.peak_event != self.before.peak_event;
+        let share = saved as f64 / bytes.max(1) as f64;
+        match share {
+            ..LESS if is_filled => {
+                " It saves less than these bytes, as with room the compiler no longer computes again what it does now."
+            }
+            ..LESS if is_elsewhere => " It saves less than these bytes, as the peak is elsewhere then.",
+            MORE.. if is_elsewhere => {
+                " It saves more than these bytes: the peak is elsewhere then, where less is live besides."
+            }
+            _ => "",
+        }
+        .to_owned()
     }
 
     /// The shortest names that cover the given arguments but none of the others that `is_other` accepts.

@@ -186,7 +186,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             .unwrap_or_default(),
         match (is_cache, is_paged) {
             (true, true) => " Its size is the number of pages times the size of one.",
-            (true, false) => " Its size is the product of its dimensions: batch, positions, heads.",
+            (true, false) =>
+                " Its size grows with the batch, with the positions, and with the number and size of key and value heads.",
             (false, _) => "",
         }
     );
@@ -228,7 +229,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             node.is_none_or(|node| node.dimensions.len() < 4 || node.dimensions.iter().rev().nth(1) != Some(&1));
         let mut others = vec!["a sliding window"];
         if has_heads {
-            others.insert(0, "fewer key and value heads (grouped-query attention)");
+            others.insert(0, "fewer key and value heads (grouped-query attention), where each query head has its own");
         }
         if !is_paged {
             others.push("a paged cache");

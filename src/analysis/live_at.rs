@@ -43,7 +43,7 @@ impl Residency {
     }
 
     /// How the two differ, in words: `reserved from step 0, written at 5,843`, or where others write the memory in place
-    /// afterwards `written in place up to step 1,544`. `None` if the memory is reserved exactly while it is written.
+    /// afterwards `updated in place up to step 1,544`. `None` if the memory is reserved exactly while it is written.
     #[must_use]
     pub fn difference(&self, unit: &str) -> Option<String> {
         let number = |point: u32| point.to_string();
@@ -53,7 +53,7 @@ impl Residency {
         }
         let is_throughout = self.reserved.0 == 0 && self.written.0 == 0;
         (self.reserved.1 > self.written.1 && !is_throughout)
-            .then(|| format!("written in place by others up to {unit} {}", number(self.reserved.1)))
+            .then(|| format!("updated in place up to {unit} {}", number(self.reserved.1)))
     }
 }
 

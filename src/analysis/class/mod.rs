@@ -215,7 +215,7 @@ fn temporary(
     let Some(instruction) = program.buffers.instruction_of(buffer) else { return nothing };
     match analysis.labels(program).role(program, buffer).map(|part| part.role) {
         Some(Role::Saved) => return (Class::Activation, Reason::SavedByLoop),
-        Some(Role::Gradients) => return (Class::Gradient, Reason::AddedUpByLoop),
+        Some(Role::Gradients) => return (Class::Gradient, Reason::CollectedByLoop),
         _ => {}
     }
     if let Some(Origin { argument, is_gathered }) = origin::of(program, buffer)

@@ -74,7 +74,7 @@ pub enum Reason {
     /// A loop of the forward pass writes a slice of it in each step, and the backward pass reads it.
     SavedByLoop,
     /// A loop of the backward pass writes a slice of it in each step.
-    AddedUpByLoop,
+    CollectedByLoop,
     /// Named by the forward pass, live in the backward pass.
     KeptForBackward,
     /// Its name shows recomputation in the backward pass.
@@ -141,7 +141,7 @@ impl Reason {
             Self::CopyOfArgument => "it is a copy of an argument",
             Self::Gathered => "an argument gathered from all devices",
             Self::SavedByLoop => "a loop of the forward pass saves it for the backward pass",
-            Self::AddedUpByLoop => "a loop of the backward pass writes it",
+            Self::CollectedByLoop => "a loop of the backward pass writes it",
             Self::KeptForBackward => "made by the forward pass, live in the backward pass",
             Self::Recomputed => "recomputed in the backward pass",
             Self::Backward => "made by the backward pass",

@@ -119,6 +119,13 @@ fn passed_by(program: &Program, value: &Value) -> Option<InstructionId> {
 /// The largest operand of a fusion that only moves, casts and (with `with_parts`) slices it; `None` if the fusion
 /// computes anything. Scalars in it are indices.
 pub(crate) fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -> Option<InstructionId> {
+    moved_within(program, at, with_parts, DEEPEST_FUSION)
+}
+
+/// Most fusions inside each other that are looked into.
+const DEEPEST_FUSION: usize = 4;
+
+fn moved_within(program: &Program, at: InstructionId, with_parts: bool, deepest: usize) -> Option<InstructionId> {
     let [called] = program.instructions.called_by(at) else { return None };
     let computation = program.computations.get(called.index())?;
     let size = |at: InstructionId| program.shape_of(at).map_or(0, |shape| shape.root().element_count());
@@ -126,6 +133,7 @@ pub(crate) fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -
         let name = program.opcode_name(inner);
         matches!(name, "parameter" | "convert" | "bitcast" | "copy" | "transpose" | "reshape" | "constant")
             || (with_parts && (matches!(name, "dynamic-slice" | "slice") || size(inner) <= 1))
+            || (name == "fusion" && deepest > 0 && moved_within(program, inner, with_parts, deepest - 1).is_some())
     });
     let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
     let largest = operands.map(|&row| InstructionId(row)).max_by_key(|&row| (size(row), std::cmp::Reverse(row)))?;

@@ -260,9 +260,6 @@ impl Labels {
         let (count, many) = (part.layers, steps.many());
         let text = match part.role {
             Role::Saved => format!("saved by the scan for {count} {many}: {what}"),
-            Role::Gradients if steps == Steps::Layers => {
-                format!("gradients of {count} {many}, added up by the scan: {what}")
-            }
             Role::Gradients => format!("gradients of {count} {many}, collected by the scan: {what}"),
             Role::Collected => format!("collected by the loop over {count} {many}: {what}"),
             Role::Carry | Role::Unchanged => format!("carried by the loop: {what}"),

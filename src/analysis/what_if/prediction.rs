@@ -99,6 +99,8 @@ pub enum DependsOn {
     Division,
     /// Whether arrays that are padded can be merged: others may need their shape.
     Merging,
+    /// On nothing that is known: predictions are not more accurate.
+    Accuracy,
 }
 
 impl DependsOn {
@@ -109,6 +111,7 @@ impl DependsOn {
             Self::Recomputation => ", depending on what the compiler recomputes",
             Self::Division => " if activations stay divided along the batch, several times as much if they do not",
             Self::Merging => " if every padded array can be merged, more if not",
+            Self::Accuracy => "",
         }
     }
 }
@@ -225,14 +228,28 @@ impl Memory {
         self.capacity.or_else(|| (self.rematerialised > 0).then(filled))
     }
 
-    /// Lowest and highest expected allocated bytes; `expected` are the bytes as packed, `brought_back` those if nothing
+    /// Lowest and highest expected allocated bytes; `expected` are the bytes as packed, `base` those of them that are
+    /// always live, `brought_back` those if nothing
     /// is recomputed any more, `floor` those if the compiler recomputes all it can.
-    pub(super) fn allocated_range(&self, kinds: Kinds, expected: u64, brought_back: u64, floor: u64) -> (Bytes, Bytes) {
+    pub(super) fn allocated_range(
+        &self,
+        kinds: Kinds,
+        (expected, base): (u64, u64),
+        brought_back: u64,
+        floor: u64,
+    ) -> (Bytes, Bytes) {
         if kinds == Kinds::default() || kinds.by_hand {
             return (Bytes(expected), Bytes(expected));
         }
         let share = |bytes: u64, share: f64| (bytes as f64 * share) as u64;
         let band = band_of(kinds);
+        // Arguments and results are known to the byte: where there is hardly anything else, so is what it takes.
+        let temporaries = expected.saturating_sub(base);
+        let is_scaled = kinds == Kinds { batch: kinds.batch, dimension: kinds.dimension, ..Kinds::default() };
+        if is_scaled && !self.has_backward() && self.rematerialised == 0 && temporaries <= expected / HARDLY_ANY {
+            let apart = temporaries.saturating_add(self.vmem);
+            return (Bytes(expected.saturating_sub(apart)), Bytes(expected.saturating_add(apart)));
+        }
         // Bytes if nothing is computed twice.
         let whole = expected.max(brought_back);
         let mut low = share(expected, 1.0 - band);

@@ -1,6 +1,7 @@
 //! The memory of a program with edits applied one after the other: sizes, live ranges, and reuse of memory.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -97,7 +98,7 @@ pub struct State<'a> {
     /// Whether to take what may stay or be kept in the worst case: see [`Self::may_stay`].
     pub(super) is_cautious: bool,
     /// Whether the worst case differs from the expected one: the compiler may leave the batch in the lanes, though it no
-    /// longer fills them, block-wise attention may keep more than it has to, and a softmax may stay in 32 bits.
+    /// longer fills them, block-wise attention may keep more than it has to, and a loss may stay in 32 bits.
     pub(super) may_stay: bool,
     /// Whether the program is taken to be in the order in which the compiler runs one that fits.
     pub(super) is_ordered: bool,
@@ -371,7 +372,10 @@ impl<'a> State<'a> {
         if arguments.is_all() {
             self.decline_small_convolutions();
             self.in_place = true;
-            self.change(0..self.shape_of.len(), |node| resize::set_meant_type(node, ty));
+            let kept = self.wide_scores();
+            let items =
+                self.items_of(move |owner| !matches!(owner, Owner::Family(row) if is_among(&kept, row as usize)));
+            self.change(items, |node| resize::set_meant_type(node, ty));
             return;
         }
         let mut is_meant = vec![false; self.memory.base.len()];
@@ -391,15 +395,45 @@ impl<'a> State<'a> {
         });
     }
 
+    /// Families of scores in 32 bits that take as much whatever the type of the rest, except in the best case: most
+    /// libraries compute a softmax in 32 bits, and those that do not keep scores both before and after it for the backward
+    /// pass, unless that is so now.
+    fn wide_scores(&mut self) -> Vec<u32> {
+        if !self.memory.has_backward() {
+            return Vec::new();
+        }
+        let program = self.program;
+        let node = |row: u32| {
+            let family = self.memory.families.list.get(row as usize)?;
+            program.buffer_node(family.root)
+        };
+        let scores = &self.memory.kept.scores;
+        let is_narrow = |node: &&ShapeNode| node.element_type.is_float() && !node.element_type.is_wide_float();
+        let twins: HashSet<&[i64]> = scores
+            .iter()
+            .filter_map(|&row| node(row))
+            .filter(is_narrow)
+            .map(|node| node.dimensions.as_slice())
+            .collect();
+        let is_alone = |row: &u32| {
+            node(*row)
+                .is_some_and(|node| node.element_type.is_wide_float() && !twins.contains(node.dimensions.as_slice()))
+        };
+        let wide: Vec<u32> = scores.iter().copied().filter(is_alone).collect();
+        self.may_differ |= !wide.is_empty();
+        if self.is_optimistic { Vec::new() } else { wide }
+    }
+
     fn compute(&mut self, ty: ElementType) {
         self.kinds.compute = true;
         self.decline_small_convolutions();
-        let kept = &self.memory.kept;
-        // A softmax and a loss are often computed in 32 bits, whatever the type of the rest.
-        let may_stay = |row: u32| is_among(&kept.scores, row as usize) || is_among(&kept.logits, row as usize);
-        self.may_stay |= !kept.scores.is_empty() || !kept.logits.is_empty();
+        let scores = self.wide_scores();
+        // A loss is often computed in 32 bits, whatever the type of the rest.
+        let logits = &self.memory.kept.logits;
+        self.may_stay |= !logits.is_empty();
         let is_cautious = self.is_cautious;
-        let items = self.items_of(move |owner| matches!(owner, Owner::Family(row) if !(is_cautious && may_stay(row))));
+        let stays = move |row: u32| is_among(&scores, row as usize) || (is_cautious && is_among(logits, row as usize));
+        let items = self.items_of(move |owner| matches!(owner, Owner::Family(row) if !stays(row)));
         self.change(items, |node| resize::set_meant_type(node, ty));
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::advisor::batch_size::MOST_TIMES;
 use crate::advisor::plan::Step;
 use crate::advisor::{Advice, Finding, Plan};
-use crate::analysis::what_if::{Edit, UNTOLD};
+use crate::analysis::what_if::{Edit, TryVerdict, UNTOLD};
 use crate::export::document::{Document, Item, Line, Weight};
 use crate::model::{Bytes, Profile, thousands};
 
@@ -106,6 +106,9 @@ pub struct StepReport {
     pub over_by_bytes: Bytes,
     /// Whether the program fits after it: `fits`, `may_fit`, `over` or `unknown`.
     pub verdict: &'static str,
+    /// Range of allocated bytes after it.
+    #[serde(skip)]
+    range: (Bytes, Bytes),
     /// Whether the bytes may be shown.
     #[serde(skip)]
     is_told: bool,
@@ -185,6 +188,7 @@ fn step(step: &Step) -> StepReport {
         allocated_bytes: step.allocated,
         over_by_bytes: step.over,
         verdict: step.verdict.name(),
+        range: step.range,
         is_told: step.is_told,
     }
 }
@@ -211,12 +215,15 @@ fn tried(edits: &[String]) -> String {
 /// A step of a plan in words: what to do, and the memory needed after it.
 fn step_text(step: &StepReport) -> String {
     let left = match step.verdict {
-        "may_fit" => "may fit".to_owned(),
         _ if step.over_by_bytes.0 > 0 => format!("{} over", step.over_by_bytes.short()),
         _ => "fits".to_owned(),
     };
     if !step.is_told {
         return format!("{}: then {UNTOLD}", step.words);
+    }
+    if step.verdict == TryVerdict::MayFit.name() {
+        let (low, high) = step.range;
+        return format!("{}: then it needs {} to {}: may fit", step.words, low.short(), high.short());
     }
     format!("{}: then it needs {}: {left}", step.words, step.allocated_bytes.short())
 }
@@ -239,6 +246,9 @@ pub fn batches(profile: &Profile, advice: &Advice) -> Vec<BatchReport> {
 /// Whether a plan changes results, in words.
 fn results(plan: &PlanReport) -> &'static str {
     match plan.changes_results {
+        "no" if plan.edits.iter().any(|edit| edit.starts_with("micro ")) => {
+            "Results stay the same where the loss is a mean over samples"
+        }
         "no" => "Results stay the same",
         "maybe" => "Results may change",
         _ => "Results change",
@@ -275,7 +285,7 @@ fn sentence(batch: &BatchReport) -> String {
         ),
         largest if largest >= batch.per_device.saturating_mul(MOST_TIMES) => {
             format!(
-                "A batch of {} or more per device fits; it is {} now{guess}",
+                "Batches of up to at least {} per device are predicted to fit; it is {} now{guess}",
                 count(largest),
                 count(batch.per_device)
             )
