@@ -7,6 +7,7 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::stages;
+use crate::analysis::class::Class;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
@@ -35,15 +36,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
     let is_stack = |t: &&AtPeak| kept.is_stack(t.family);
     // Logits and attention scores are activations too, but have rules of their own.
-    let held: Vec<&AtPeak> = case
-        .peak
-        .iter()
-        .filter(|t| is_stack(t) || is_activation(case.name(t.family)))
-        .filter(|t| !kept.has_own_remedy(t.family))
-        .collect();
+    // What the forward pass has cast or copied of its inputs is not computed again.
+    let classes = case.analysis.classes(case.program);
+    let is_made = |t: &&AtPeak| is_activation(case.name(t.family)) && classes.of(t.buffer) != Class::Input;
+    let all: Vec<&AtPeak> = case.peak.iter().filter(|t| is_stack(t) || is_made(t)).collect();
+    let held: Vec<&AtPeak> = all.iter().copied().filter(|t| !kept.has_own_remedy(t.family)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
-    let all = case.peak.iter().filter(|t| is_stack(t) || is_activation(case.name(t.family)));
-    let all: u64 = all.map(|t| t.size).total();
+    let all: u64 = all.iter().map(|t| t.size).total();
     let is_cause = case.is_share(all, SHARE) && case.is_share(bytes, OWN_SHARE);
     recomputed(case, findings, if is_cause { 0 } else { bytes });
     if !is_cause {

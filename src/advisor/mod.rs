@@ -180,7 +180,7 @@ fn run_rules(subject: &Subject<'_>, cases: &[ProgramContext<'_>], stop: Stop<'_>
         residents::run(case, &mut findings);
     }
     rank(&mut findings);
-    say_once(&mut findings);
+    say_once(cases, &mut findings);
     Ok(findings)
 }
 
@@ -213,14 +213,22 @@ pub fn rank(findings: &mut [Finding]) {
     }
 }
 
+/// How many times what each of two changes saves both together save at least, if they do not take away the same bytes.
+const TOGETHER: f64 = 1.1;
+
 /// Marks savings that another finding of the program, before it, has too: two changes that take away the same bytes.
-fn say_once(findings: &mut [Finding]) {
+fn say_once(cases: &[ProgramContext<'_>], findings: &mut [Finding]) {
     for i in 1..findings.len() {
         let (before, rest) = findings.split_at_mut(i);
         let Some(finding) = rest.first_mut() else { continue };
         let Some(saves) = finding.saves_bytes().filter(|&saves| saves > Bytes::ZERO) else { continue };
         let is_same = |other: &&Finding| other.program == finding.program && other.saves_bytes() == Some(saves);
-        if let Some(other) = before.iter().find(is_same) {
+        let adds_up = |other: &&Finding| {
+            let edits: Vec<_> = other.edits().iter().chain(finding.edits()).cloned().collect();
+            let case = cases.iter().find(|case| Some(case.row) == finding.program);
+            case.is_some_and(|case| case.saved(&case.try_out(&edits)) as f64 >= saves.0 as f64 * TOGETHER)
+        };
+        if let Some(other) = before.iter().find(is_same).filter(|other| !adds_up(other)) {
             finding
                 .warnings
                 .push(format!("saves the same bytes as \u{201c}{}\u{201d}: do not add the two", other.title));

@@ -135,8 +135,12 @@ fn live_range_difference(program: &Program, live: &LiveRanges, table: &LiveRange
     Some(format!("{} of {} live ranges differ from {path}{first}", different + missing, table.rows.len()))
 }
 
+/// Bytes by which our peak may be above XProf's without a word: buffers of a few words that its trace leaves out.
+const HARDLY_ANY: Bytes = Bytes(1 << 20);
+
 impl SpaceAnalysis {
-    /// Why our peak and XProf's differ, or the peak and what is listed at it, in a sentence; `None` if they agree.
+    /// Why our peak and XProf's differ, or the peak and what is listed at it, in a sentence; `None` if they agree to a
+    /// mebibyte.
     #[must_use]
     pub fn peak_difference(&self, program: &Program, live: Option<&LiveRanges>) -> Option<String> {
         if self.at_peak.unlisted > Bytes::ZERO {
@@ -155,6 +159,9 @@ impl SpaceAnalysis {
             ));
         }
         let more = ours - theirs;
+        if more < HARDLY_ANY {
+            return None;
+        }
         let (untraced, largest) = self.untraced_at(program, live?, occupancy.reserved_peak_point);
         if untraced == Bytes::ZERO {
             return Some(format!("The peak is {} above XProf's", more.short()));

@@ -56,7 +56,7 @@ fn two_batch_sizes_tell_a_third() {
     assert!(growers.iter().any(|row| row["scope"].as_str().is_some_and(|scope| scope.contains("kc"))), "{growers:?}");
 
     let text = stdout(&run(&["scale", &four, &eight, "--capacity", "31.25GiB"]));
-    assert!(text.contains("batch 4 and 8") && text.contains("The largest batch that fits: "), "{text}");
+    assert!(text.contains("batch 4 and 8") && text.contains("Predicted to fit: batch up to about "), "{text}");
     let markdown = stdout(&run(&["scale", &four, &eight, "--capacity", "31.25GiB", "--format", "markdown"]));
     assert!(markdown.contains("| batch | peak |"), "{markdown}");
 }

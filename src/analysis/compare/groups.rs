@@ -27,6 +27,8 @@ pub struct GroupRow {
     pub shape_before: String,
     /// Shape of the largest one after.
     pub shape_after: String,
+    /// Whether some take less than the largest of their side.
+    pub is_mixed: bool,
     /// The largest one before; `None` if there is none.
     pub largest_before: Option<BufferId>,
     /// The largest one after.
@@ -111,6 +113,7 @@ impl Folder {
             count_after: 0,
             shape_before: String::new(),
             shape_after: String::new(),
+            is_mixed: false,
             largest_before: None,
             largest_after: None,
         });
@@ -191,6 +194,10 @@ pub(super) fn rows(
         folder.add_after(row, at_peak, shape_after(only));
     }
     let mut rows = folder.rows;
+    for (row, &[before, after]) in rows.iter_mut().zip(&folder.largest) {
+        let all_of = |largest: u64, count: usize| largest.saturating_mul(count as u64);
+        row.is_mixed = row.before != all_of(before, row.count_before) || row.after != all_of(after, row.count_after);
+    }
     rows.sort_by(|a, b| {
         let key = |row: &GroupRow| (std::cmp::Reverse(row.difference().unsigned_abs()), std::cmp::Reverse(row.after));
         key(a).cmp(&key(b)).then_with(|| (a.class.place(), &a.scope).cmp(&(b.class.place(), &b.scope)))

@@ -126,6 +126,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let only_checkpoints = !edits.is_empty() && edits.iter().all(|edit| matches!(edit, Edit::Remat(..)));
         if only_checkpoints && self.expected > memory.allocated && !memory.is_over() && memory.rematerialised == 0 {
             self.expected = memory.allocated;
+            self.online = self.online.min(self.expected);
             self.best = self.best.min(self.expected);
             self.peak = self.peak.min(memory.peak);
         }

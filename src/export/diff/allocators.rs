@@ -223,6 +223,7 @@ impl AllocatorDiff {
             count_after: usize::try_from(row.count_after).unwrap_or(usize::MAX),
             shape_before: if row.count_before > 0 { row.detail.clone() } else { String::new() },
             shape_after: if row.count_after > 0 { row.detail.clone() } else { String::new() },
+            is_mixed: false,
             largest_before: None,
             largest_after: None,
         };

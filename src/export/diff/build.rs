@@ -204,6 +204,7 @@ fn compare(diff: &mut SpaceDiff, before: Scene<'_>, after: Scene<'_>, options: &
             count_after: row.count_after,
             shape_before: row.shape_before.clone(),
             shape_after: row.shape_after.clone(),
+            is_mixed: row.is_mixed,
             largest_before: row.largest_before,
             largest_after: row.largest_after,
         })

@@ -220,6 +220,9 @@ pub struct GroupDiff {
     pub shape_before: String,
     /// Shape of the largest after.
     pub shape_after: String,
+    /// Whether some take less than the largest of their side.
+    #[serde(skip)]
+    pub is_mixed: bool,
     /// The largest before, for the window.
     #[serde(skip)]
     pub largest_before: Option<BufferId>,
@@ -243,6 +246,7 @@ impl GroupDiff {
             count_after: 1,
             shape_before: String::new(),
             shape_after: String::new(),
+            is_mixed: false,
             largest_before: None,
             largest_after: None,
         }

@@ -300,12 +300,13 @@ fn write_space(out: &mut String, space: &SpaceDiff) {
     }
     for group in &space.groups {
         let text = format!(
-            "      {:>11}  {:<8}  {:<15}  {}  {} \u{d7} {}",
+            "      {:>11}  {:<8}  {:<15}  {}  {}{}{}",
             signed(Some(group.difference)),
             group.change,
             group.class,
             group.scope,
             counts(group),
+            if group.is_mixed { " buffers, the largest " } else { " \u{d7} " },
             shapes(group)
         );
         let _ = writeln!(out, "{}", text.trim_end());

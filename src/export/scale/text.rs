@@ -81,9 +81,16 @@ fn sentences(space: &ScaleSpace) -> Vec<String> {
     match (space.largest_that_fits, space.capacity_bytes) {
         (Some(0), _) => found.push(format!("No {} fits.", space.varies)),
         (Some(largest), _) => {
+            let may_fit = |value: &PointReport| value.verdict == "may_fit";
             let point = space.points.iter().find(|point| point.value == largest);
-            let margin = point.filter(|point| point.verdict == "may_fit").map_or("", |_| ", by a narrow margin");
-            found.push(format!("The largest {} that fits: {}{margin}.", space.varies, thousands(largest as u64)));
+            let margin = if point.is_some_and(may_fit) { ", by a narrow margin" } else { "" };
+            let is_open = space.points.iter().any(|point| point.value > largest && may_fit(point));
+            let more = if is_open { "; more cannot be ruled out, as the compiler may recompute" } else { "" };
+            found.push(format!(
+                "Predicted to fit: {} up to about {}{margin}{more}.",
+                space.varies,
+                thousands(largest as u64)
+            ));
         }
         (None, None) => found.push("The capacity is not known; give it with --capacity.".to_owned()),
         (None, Some(_)) => found.push(format!("The memory does not grow with {}, or hardly.", space.varies)),

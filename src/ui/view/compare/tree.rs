@@ -166,6 +166,7 @@ mod tests {
             count_after: 1,
             shape_before: String::new(),
             shape_after: String::new(),
+            is_mixed: false,
             largest_before: None,
             largest_after: None,
         };
