@@ -158,7 +158,6 @@ fn alike(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<(u64, String)> {
 #[cfg(test)]
 mod tests {
     use super::super::temporaries;
-    use super::*;
     use crate::advisor::sketch::{Sketch, array};
     use crate::model::Opcode;
 

@@ -189,10 +189,7 @@ pub fn largest_batches() {
 /// among the rest.
 const SAID: &[(&str, &[&str])] = &[
     ("raw_dump_dir", &["hint: Weights take 67.7", "over 8, 1.06 GiB is left"]),
-    (
-        "gemma2_2b_ft_v5e4",
-        &["Copies of optimizer state and weights in another layout take 18.3", "in JSON, peak_bytes is XProf's"],
-    ),
+    ("gemma2_2b_ft_v5e4", &["Copies of optimizer state and weights in another layout take 18.3"]),
     ("mjx_humanoid_v6e1", &["(TPU v6e, a topology of 4 chips)", " on 1 device\n"]),
     ("flash_scan_v7x8_b64", &["(TPU v7x, 4 chips)", " on 8 devices\n"]),
     ("gemma3_1b_decode_step_v5e1", &["It is counted twice in what the change saves: as arguments"]),

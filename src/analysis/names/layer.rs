@@ -162,8 +162,9 @@ struct Scopes<'a> {
     modules: BTreeMap<&'a str, BTreeMap<&'a str, Inside>>,
     /// What is in the outermost scopes that are nothing but a number, by that.
     places: BTreeMap<u64, BTreeSet<String>>,
-    /// What is in numbered scopes directly inside those, by both stems and the number of the outer one.
-    inner: BTreeMap<(&'a str, u64, &'a str), Inside>,
+    /// The modules of numbered scopes directly inside those, by both stems and the number of the outer one, then by their
+    /// own number.
+    inner: BTreeMap<(&'a str, u64, &'a str), BTreeMap<u64, BTreeSet<String>>>,
 }
 
 /// Names looked at as one piece of work.
@@ -182,7 +183,11 @@ impl<'a> Scopes<'a> {
         {
             let inside = self.modules.entry(first.stem).or_default().entry(module(&parts, first.place)).or_default();
             inside.numbers.insert(first.number);
-            inside.add_child(child);
+            // Parts of a layer that are numbered alone say nothing of its kind: what is in them does.
+            match parts.get(first.place + 2).filter(|_| scope::numbered(child).is_some()) {
+                Some(part) => add_child(&mut inside.children, &format!("{}/{part}", scope::fold(child))),
+                None => add_child(&mut inside.children, child),
+            }
             if first.stem.is_empty() {
                 self.places.entry(first.number).or_default().insert(scope::fold(child));
             }
@@ -191,9 +196,9 @@ impl<'a> Scopes<'a> {
             && second.place == first.place + 1
         {
             let inside = self.inner.entry((first.stem, first.number, second.stem)).or_default();
-            inside.numbers.insert(second.number);
+            let modules = inside.entry(second.number).or_default();
             if let Some(child) = parts.get(second.place + 1).filter(|_| second.place + 2 < parts.len()) {
-                inside.add_child(child);
+                add_child(modules, child);
             }
         }
     }
@@ -214,20 +219,35 @@ impl<'a> Scopes<'a> {
             self.places.entry(number).or_default().extend(children);
         }
         for (key, inside) in other.inner {
-            self.inner.entry(key).or_default().join(inside);
+            let own = self.inner.entry(key).or_default();
+            for (number, mut modules) in inside {
+                own.entry(number).or_default().append(&mut modules);
+            }
         }
         self
     }
 }
 
-impl Inside {
-    fn add_child(&mut self, child: &str) {
-        let folded = scope::fold(child);
-        if !self.children.contains(&folded) {
-            self.children.insert(folded);
-        }
+/// Adds a scope, numbered ones by their stem.
+fn add_child(children: &mut BTreeSet<String>, child: &str) {
+    let folded = scope::fold(child);
+    if !children.contains(&folded) {
+        children.insert(folded);
     }
+}
 
+/// Whether numbered scopes are blocks: several with several modules, most of which they have in common (the first may
+/// have a shortcut besides), unlike the parts of one layer (`layer_0` its attention, `layer_1` its feed-forward network).
+fn are_blocks(inside: &BTreeMap<u64, BTreeSet<String>>) -> bool {
+    let modules: BTreeSet<&String> = inside.values().flatten().collect();
+    let mut pairs = inside.values().zip(inside.values().skip(1)).peekable();
+    let share = |(one, next): (&BTreeSet<String>, &BTreeSet<String>)| {
+        one.intersection(next).count() as f64 / one.len().min(next.len()).max(1) as f64
+    };
+    modules.len() >= LEAST_MODULES && pairs.peek().is_some() && pairs.all(|pair| share(pair) > ALIKE)
+}
+
+impl Inside {
     fn join(&mut self, mut other: Self) {
         self.numbers.append(&mut other.numbers);
         self.children.append(&mut other.children);
@@ -265,9 +285,7 @@ impl Layers {
         layers.stems = several.map(|row| (*row.0).to_owned()).collect();
         layers.nested = inner
             .into_iter()
-            .filter(|((first, ..), inside)| {
-                layers.stems.contains(*first) && inside.numbers.len() > 1 && inside.children.len() >= LEAST_MODULES
-            })
+            .filter(|((first, ..), inside)| layers.stems.contains(*first) && are_blocks(inside))
             .map(|((first, _, second), _)| (first.to_owned(), second.to_owned()))
             .collect();
         layers.shared = modules.into_iter().filter(|row| are_twins(&row.1)).map(|row| row.0.to_owned()).collect();
@@ -424,6 +442,28 @@ mod tests {
             of("jit(s)/transpose(jvp(Clip))/image/block_1/mlp/mul").map(|layer| layer.0),
             Some("image/block_1".to_owned())
         );
+    }
+
+    #[test]
+    fn parts_of_a_layer_that_are_numbered_are_no_layers() {
+        let mut names = Vec::new();
+        for block in 0..3 {
+            for (part, modules) in
+                [["SelfAttention", "layer_norm"], ["DenseReluDense", "layer_norm"]].iter().enumerate()
+            {
+                for module in modules {
+                    names.push(format!("jit(s)/jvp(T5)/encoder/block_{block}/layer_{part}/{module}/mul"));
+                }
+            }
+        }
+        let layers = Layers::new(names.iter().map(String::as_str));
+        let found = layers.of(&names[2]).map(|layer| (layer.name, layer.pattern));
+        assert_eq!(found, Some(("block_0".to_owned(), "block_*".to_owned())));
+        // A decoder with layers of the same kind.
+        let decoder: Vec<String> = names.iter().map(|name| name.replace("encoder", "decoder")).collect();
+        let both = Layers::new(names.iter().chain(&decoder).map(String::as_str));
+        let found = both.of(&decoder[2]).map(|layer| (layer.name, layer.pattern));
+        assert_eq!(found, Some(("decoder/block_0".to_owned(), "*/block_*".to_owned())));
     }
 
     #[test]

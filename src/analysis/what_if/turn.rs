@@ -361,17 +361,42 @@ impl<'a> Clock<'a> {
     }
 }
 
+/// The most of what the forward pass makes that may be made after the first of the backward pass.
+const MOST_LATER: f64 = 0.5;
+
 /// The time from which the backward pass runs, by what may be an activation: indices of a gather are sorted for its
 /// gradient, and weights transposed, as soon as they are known.
 fn turn(families: &Families, passes: &[Pass], is_activation: impl Fn(&Family) -> bool) -> Option<u32> {
-    let backward = || families.list.iter().zip(passes).filter(|row| *row.1 == Pass::Backward).map(|row| row.0);
-    let whole: u128 = backward().map(|family| u128::from(family.size)).sum();
+    let of = |pass: Pass| families.list.iter().zip(passes).filter(move |row| *row.1 == pass).map(|row| row.0);
+    let bytes = |family: &Family| u128::from(family.size);
+    let whole: u128 = of(Pass::Backward).map(bytes).sum();
     let enough = (whole as f64 * RUNS) as u128;
     let mut sum = 0u128;
-    backward().filter(|family| is_activation(family)).find_map(|family| {
-        sum += u128::from(family.size);
+    let at = of(Pass::Backward).filter(|family| is_activation(family)).find_map(|family| {
+        sum += bytes(family);
         (sum > enough).then_some(2 * family.first)
-    })
+    })?;
+    let forward: u128 = of(Pass::Forward).map(bytes).sum();
+    let later: u128 = of(Pass::Forward).filter(|family| 2 * family.first > at).map(bytes).sum();
+    if later as f64 <= forward as f64 * MOST_LATER {
+        return Some(at);
+    }
+    // One large array of the backward pass may be made before all else, as a loss scatters the places of its labels.
+    let mut made: Vec<(u32, bool, u128)> =
+        of(Pass::Backward).map(|family| (2 * family.first, true, bytes(family))).collect();
+    made.extend(of(Pass::Forward).map(|family| (2 * family.first, false, bytes(family))));
+    made.sort_unstable();
+    let (mut wrong, mut least) = (forward, (forward, at));
+    for (time, is_backward, bytes) in made {
+        // Before the turn the backward pass is wrong, behind it the forward pass.
+        if is_backward {
+            least = least.min((wrong, time));
+            wrong += bytes;
+        } else {
+            wrong = wrong.saturating_sub(bytes);
+        }
+    }
+    Some(least.1)
 }
 
 /// The first of the times at which families are read, as [`begins`].

@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
+use super::buffer::{buffer_report, standing};
 use super::options::Options;
 use super::requested::Requested;
 use super::schema::{
-    BufferReport, CategoryReport, ClassReport, DeviceReport, PeakBufferReport, PeakReport, ProfileReport,
-    ProgramReport, Report, SCHEMA, Source, SpaceReport,
+    CategoryReport, ClassReport, DeviceReport, PeakReport, ProfileReport, ProgramReport, Report, SCHEMA, Source,
+    SpaceReport,
 };
 use super::{findings, runtime, what_if};
 use crate::advisor::advise;
-use crate::analysis::class::{Certainty, Class, Reason};
-use crate::analysis::live_at::Residency;
-use crate::analysis::{
-    PeakContents, ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict, category, has_no_shape, unpadded,
-};
+use crate::analysis::class::{Certainty, Class};
+use crate::analysis::{PeakContents, ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict};
 use crate::model::{BufferId, Bytes, Category, InstructionId, MemorySpace, Note, Profile, Program, SourceInfo};
 
 /// Builds a report profile by profile, so that only one needs to be in memory at a time.
@@ -273,17 +271,13 @@ fn peak_report(scene: Scene<'_>, top: usize) -> PeakReport {
     let Scene { program, space, .. } = scene;
     let at_peak = &space.at_peak;
     let known = space.peak_is_known();
-    let row = |&(buffer, bytes): &(BufferId, Bytes)| PeakBufferReport {
-        bytes_at_peak: bytes.0,
-        buffer: buffer_report(scene, buffer),
-    };
     PeakReport {
         bytes: space.known_peak().map(|peak| peak.0),
         step: space.occupancy.as_ref().map(|occupancy| occupancy.reserved_peak_point),
         padding_bytes: known.then_some(at_peak.padding.0),
         fragmentation_bytes: (known && !program.is_listing).then(|| space.fragmentation().0),
         unlisted_bytes: at_peak.unlisted.0,
-        buffers: at_peak.rows.iter().take(top).map(row).collect(),
+        buffers: at_peak.rows.iter().take(top).map(|row| standing(scene, *row)).collect(),
         buffer_count: at_peak.len(),
         by_category: by_category(at_peak),
         by_class: by_class(scene, at_peak),
@@ -313,41 +307,4 @@ fn by_class(scene: Scene<'_>, rows: &PeakContents) -> Vec<ClassReport> {
         guess_bytes: guesses.iter().find(|row| row.0 == class).map_or(0, |row| row.1.0),
     };
     sums.into_iter().map(of).collect()
-}
-
-/// The report's row for one buffer.
-fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport {
-    let Scene { program, analysis, space, .. } = scene;
-    let row = buffer.index();
-    let metadata = program.buffers.instruction_of(buffer).map(|i| program.text.metadata(i)).unwrap_or_default();
-    let span = space.span(buffer);
-    let live = analysis.live.as_ref().and_then(|live| live.of(buffer));
-    let allocation = program.buffers.allocation_of(buffer);
-    let classes = analysis.classes(program);
-    BufferReport {
-        id: program.buffers.number[row],
-        name: program.buffer_name(buffer),
-        bytes: program.buffers.size_of(buffer).0,
-        unpadded_bytes: (!has_no_shape(program, buffer)).then(|| unpadded(program, &analysis.traces, buffer).0),
-        shape: program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)),
-        category: category(program, buffer).name(),
-        class: classes.of(buffer).name(),
-        class_guessed_from: Some(classes.reason(buffer)).filter(|reason| reason.is_guess()).map(Reason::words),
-        class_certainty: classes.reason(buffer).certainty().words(),
-        label: analysis.labels(program).of(program, buffer).map(|label| label.text),
-        op_name: Some(metadata.op_name).filter(|name| !name.is_empty()),
-        source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
-        offset: allocation.filter(|_| !program.is_listing).map(|_| program.buffers.offset[row]),
-        // Negative numbers are our own, for allocations that have none in the report.
-        allocation: allocation.map(|id| program.allocations[id.index()].index).filter(|&index| index >= 0),
-        start: span.map(|s| s.0),
-        end: span.map(|s| s.1),
-        live_start: live.map(|l| l.0),
-        live_end: live.map(|l| l.1),
-        reserved: live.and_then(|_| Residency::of(scene.map(), buffer)).map(|spans| spans.reserved),
-        lifetime_from: analysis
-            .lifetime_from(program, space, buffer)
-            .filter(|_| !program.is_listing)
-            .map(crate::analysis::LifetimeFrom::name),
-    }
 }

@@ -1,5 +1,6 @@
 //! The report: the same numbers as in the window, as text, JSON, Markdown or HTML. Schema `highwater.report/1`.
 
+mod buffer;
 mod build;
 mod caching;
 mod caching_text;

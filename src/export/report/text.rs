@@ -276,6 +276,26 @@ fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if:
     for warning in &what_if.warnings {
         let _ = writeln!(out, "      caution: {warning}");
     }
+    write_left(out, what_if);
+}
+
+/// Writes what stands at the peak after changes.
+fn write_left(out: &mut String, what_if: &WhatIfReport) {
+    if what_if.at_peak.is_empty() {
+        return;
+    }
+    let (shown, all) = (what_if.at_peak.len(), what_if.at_peak_count);
+    let which = if shown == all { "all".to_owned() } else { format!("the largest {shown} of") };
+    let all = thousands(all as u64);
+    let _ = writeln!(out, "      left at the peak, {which} {all} (names and shapes are those without the changes)");
+    for PeakBufferReport { bytes_at_peak, buffer } in &what_if.at_peak {
+        let before =
+            if *bytes_at_peak == buffer.bytes { String::new() } else { format!(", {} now", short(buffer.bytes)) };
+        let shape = buffer.shape.as_deref().unwrap_or_default();
+        let words = buffer.in_words();
+        let text = format!("        {:>10}  {}  {shape}  {words}{before}", short(*bytes_at_peak), buffer.name);
+        let _ = writeln!(out, "{}", text.trim_end());
+    }
 }
 
 /// Columns are aligned up to this width; a longer name shifts only its own row.

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
+use super::buffer::standing;
 use super::options::Options;
+use super::schema::PeakBufferReport;
 use crate::advisor::chips;
 use crate::analysis::packing::Packer;
 use crate::analysis::what_if::{Edit, EditSet};
@@ -56,6 +58,11 @@ pub struct WhatIfReport {
     pub warnings: Vec<String>,
     /// The result in one sentence.
     pub summary: String,
+    /// Buffers at the peak after the changes, largest first, with their bytes then; everything else of them is as it is
+    /// without. Empty where the bytes say nothing.
+    pub at_peak: Vec<PeakBufferReport>,
+    /// How many there are.
+    pub at_peak_count: usize,
     /// Whether its bytes may be shown to people.
     #[serde(skip)]
     pub is_told: bool,
@@ -131,7 +138,7 @@ pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<WhatIfOutcome>, V
         return (None, Vec::new());
     }
     let of_set = |set: &EditSet| {
-        let outcome = of_edits(scene, &set.edits);
+        let outcome = of_edits(scene, options, &set.edits);
         SetReport {
             name: set.name.clone(),
             undecided: outcome.as_ref().err().map(|no| no.why.clone()),
@@ -139,15 +146,18 @@ pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<WhatIfOutcome>, V
         }
     };
     let sets = options.sets.iter().map(of_set).collect();
-    ((!options.edits.is_empty()).then(|| of_edits(scene, &options.edits)), sets)
+    ((!options.edits.is_empty()).then(|| of_edits(scene, options, &options.edits)), sets)
 }
 
-fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> WhatIfOutcome {
+fn of_edits(scene: Scene<'_>, options: &Options, edits: &[Edit]) -> WhatIfOutcome {
     let outcome = scene.what_if(edits);
     if let Some(why) = outcome.undecided {
         return Err(Unpredicted { why, names_nothing: outcome.names_nothing });
     }
+    let left = if outcome.is_told() { scene.memory().at_peak(&outcome) } else { Vec::new() };
     Ok(WhatIfReport {
+        at_peak: left.iter().take(options.rows()).map(|row| standing(scene, *row)).collect(),
+        at_peak_count: left.len(),
         edits: edits.iter().map(ToString::to_string).collect(),
         left_out: outcome.left_out.clone(),
         peak_bytes: outcome.peak,

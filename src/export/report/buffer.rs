@@ -1,0 +1,49 @@
+//! One buffer in the report.
+
+use super::schema::{BufferReport, PeakBufferReport};
+use crate::analysis::class::Reason;
+use crate::analysis::live_at::Residency;
+use crate::analysis::{Scene, category, has_no_shape, unpadded};
+use crate::model::{BufferId, Bytes};
+
+/// A buffer at a peak, with its bytes there.
+pub(super) fn standing(scene: Scene<'_>, (buffer, bytes): (BufferId, Bytes)) -> PeakBufferReport {
+    PeakBufferReport { bytes_at_peak: bytes.0, buffer: buffer_report(scene, buffer) }
+}
+
+/// The report's row for one buffer.
+pub(super) fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport {
+    let Scene { program, analysis, space, .. } = scene;
+    let row = buffer.index();
+    let metadata = program.buffers.instruction_of(buffer).map(|i| program.text.metadata(i)).unwrap_or_default();
+    let span = space.span(buffer);
+    let live = analysis.live.as_ref().and_then(|live| live.of(buffer));
+    let allocation = program.buffers.allocation_of(buffer);
+    let classes = analysis.classes(program);
+    BufferReport {
+        id: program.buffers.number[row],
+        name: program.buffer_name(buffer),
+        bytes: program.buffers.size_of(buffer).0,
+        unpadded_bytes: (!has_no_shape(program, buffer)).then(|| unpadded(program, &analysis.traces, buffer).0),
+        shape: program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)),
+        category: category(program, buffer).name(),
+        class: classes.of(buffer).name(),
+        class_guessed_from: Some(classes.reason(buffer)).filter(|reason| reason.is_guess()).map(Reason::words),
+        class_certainty: classes.reason(buffer).certainty().words(),
+        label: analysis.labels(program).of(program, buffer).map(|label| label.text),
+        op_name: Some(metadata.op_name).filter(|name| !name.is_empty()),
+        source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
+        offset: allocation.filter(|_| !program.is_listing).map(|_| program.buffers.offset[row]),
+        // Negative numbers are our own, for allocations that have none in the report.
+        allocation: allocation.map(|id| program.allocations[id.index()].index).filter(|&index| index >= 0),
+        start: span.map(|s| s.0),
+        end: span.map(|s| s.1),
+        live_start: live.map(|l| l.0),
+        live_end: live.map(|l| l.1),
+        reserved: live.and_then(|_| Residency::of(scene.map(), buffer)).map(|spans| spans.reserved),
+        lifetime_from: analysis
+            .lifetime_from(program, space, buffer)
+            .filter(|_| !program.is_listing)
+            .map(crate::analysis::LifetimeFrom::name),
+    }
+}
