@@ -38,7 +38,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.title = format!("Shard optimizer state over the {devices} devices (ZeRO): {}", finding.less(""));
     finding.why = format!(
-        "{} of optimizer state ({}) is replicated on every device, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; the computation stays as it is.",
+        "{} of optimizer state ({}) is replicated on every device, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; where there is room, the compiler may copy the weights for that.",
         Bytes(bytes).short(),
         listed(&names, 3)
     );

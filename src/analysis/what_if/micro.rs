@@ -86,6 +86,10 @@ impl State<'_> {
     pub(super) fn micro(&mut self, parts: i64) {
         let Some(batch) = self.batch_to_change() else { return };
         let memory = self.memory;
+        if !memory.has_backward() {
+            self.decline("there are no gradients to sum; run on parts of the batch, the program takes what a smaller batch takes (`batch`)".to_owned());
+            return;
+        }
         let held = memory.part_of_batch(self.program);
         let now = held.unwrap_or(batch);
         if now % parts != 0 {
