@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::finding::{ChangesResults, Finding};
+use super::gathered::is_gather;
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::stages;
@@ -72,7 +73,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64) {
     let saved = &case.memory.kept;
     let is_recomputed = |family: usize| saved.passes.get(family) == Some(&Pass::Recomputed);
-    let is_own = |t: &&AtPeak| is_recomputed(t.family) && !saved.is_stack(t.family) && !saved.has_own_remedy(t.family);
+    // Weights that are gathered once more have a rule of their own.
+    let is_own = |t: &&AtPeak| {
+        is_recomputed(t.family) && !saved.is_stack(t.family) && !saved.has_own_remedy(t.family) && !is_gather(case, t)
+    };
     let held: Vec<&AtPeak> = case.peak.iter().filter(is_own).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_share(bytes, OWN_SHARE) || !case.is_share(bytes.saturating_add(kept), SHARE) {

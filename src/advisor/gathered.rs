@@ -77,13 +77,33 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else if whole > 0 {
         finding.advice.push("store it divided along a dimension that the product which reads it keeps, such as the vocabulary for logits, instead of the one that is summed over: each device then computes its part and does not gather the weight; where the batch is divided over the same devices, it gathers the activations that the weight is applied to instead".to_owned());
     }
-    if casts > 0 {
+    let is_narrow = |t: &&&AtPeak| case.node(t.buffer).is_some_and(|node| !node.element_type.is_wide_float());
+    let narrow: u64 = copied.iter().filter(is_narrow).map(|t| t.size).total();
+    if narrow.saturating_mul(2) > casts && are_wide(case) {
         finding.advice.push(
-            "cast weights where a layer uses them, inside the checkpointed function, not all of them before the first layer"
-                .to_owned(),
+            if case.memory.kept.stacks.is_empty() {
+                "cast weights where a layer uses them, inside the checkpointed function, not all of them before the first layer"
+            } else {
+                "the compiler moves the cast of a scan's weights out of its loop; weights in bfloat16, with their 32-bit values in the optimizer's state, need none"
+            }
+            .to_owned(),
         );
     }
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// Whether most bytes of the weights are 32-bit floats.
+fn are_wide(case: &ProgramContext<'_>) -> bool {
+    let classes = case.analysis.classes(case.program);
+    let weights = case.memory.base.iter().filter(|base| classes.of(base.buffer) == Class::Weight);
+    let (mut wide, mut all) = (0u64, 0u64);
+    for base in weights {
+        all = all.saturating_add(base.size);
+        if case.node(base.buffer).is_some_and(|node| node.element_type.is_wide_float()) {
+            wide = wide.saturating_add(base.size);
+        }
+    }
+    wide.saturating_mul(2) > all
 }

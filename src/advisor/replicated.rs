@@ -31,7 +31,6 @@ pub fn rows(case: &ProgramContext<'_>) -> Vec<usize> {
     }
     // Many arrays of which each is small next to the memory are as bad as one.
     let is_much = case.is_share(bytes(case), MUCH);
-    let is_some_of_much = |size: u64| is_much && case.is_share(size, LARGE);
     let mut rows: Vec<usize> = case
         .arguments()
         .filter(|&(row, _, number, _)| {
@@ -41,12 +40,18 @@ pub fn rows(case: &ProgramContext<'_>) -> Vec<usize> {
                 Some(_) => case.is_share_of_capacity(size, LARGE),
                 None => case.is_share(size, LARGE),
             };
-            is_whole && (is_large || is_some_of_much(size)) && !case.is_data(row)
+            is_whole && (is_large || (is_much && is_divisible(case, row))) && !case.is_data(row)
         })
         .map(|(row, ..)| row)
         .collect();
     rows.sort_by_key(|&row| std::cmp::Reverse(case.memory.base[row].size));
     rows
+}
+
+/// Whether some dimension of an argument can be divided over all devices: a counter cannot.
+pub fn is_divisible(case: &ProgramContext<'_>, row: usize) -> bool {
+    let node = case.node(case.memory.base[row].buffer);
+    node.is_some_and(|node| node.dimensions.iter().any(|&size| size >= i64::from(case.program.devices())))
 }
 
 /// Bytes of all replicated arguments, large and small, that hold no batch.
@@ -75,7 +80,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let devices = case.program.devices();
-    let names = case.names_of(&rows, |_| true);
+    let names = case.names_of(&rows, |row| case.is_data(row) || is_divisible(case, row));
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, edits(case, &names, devices));
     let whole: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
@@ -105,7 +110,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.at_stake_bytes = Some(Bytes(stake));
     let all = bytes(case).max(whole);
-    finding.title = if all == whole {
+    finding.title = if Bytes(all).short() == Bytes(whole).short() {
         format!("{} of arguments are replicated on all {devices} devices: {}", Bytes(all).short(), listed(&names, 3))
     } else {
         format!(

@@ -18,11 +18,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if devices <= 1 || case.program.parameter_shardings.is_empty() {
         return;
     }
-    // A counter cannot be divided.
-    let is_divisible = |row: usize| {
-        let node = case.node(case.memory.base[row].buffer);
-        node.is_some_and(|node| node.dimensions.iter().any(|&size| size >= i64::from(devices)))
-    };
+    let is_divisible = |row: usize| replicated::is_divisible(case, row);
     let is_state = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Optimizer && is_divisible(row);
     let whole = case.arguments().filter(|&(row, _, number, _)| is_state(row) && replicated::is_whole(case, number));
     let rows: Vec<usize> = whole.map(|argument| argument.0).collect();

@@ -487,15 +487,19 @@ impl GlobalBatch {
         if self.weights.contains(&outline(&node.dimensions)) {
             return None;
         }
-        // A buffer that also has the per-device batch is sharded already; the other size is a coincidence.
-        if node.dimensions.contains(&self.batch) {
+        let found = self.dimension_of(node)?;
+        // A buffer that also has the per-device batch is sharded already; the other size is a coincidence. Behind the
+        // other size, one that weights have, too, is a number of features.
+        let is_batch =
+            |(at, &size): (usize, &i64)| size == self.batch && (at < found || !self.weight_sizes.contains(&self.batch));
+        if node.dimensions.iter().enumerate().any(is_batch) {
             return None;
         }
         // A buffer sharded along another dimension, such as logits along the vocabulary, is not replicated.
         if node.dimensions.iter().any(|d| self.divided.contains(d) || self.exchanged.contains(d)) {
             return None;
         }
-        self.dimension_of(node).filter(|&at| !self.is_divided_besides(node, at))
+        (!self.is_divided_besides(node, found)).then_some(found)
     }
 
     /// As [`Self::dimension`], also of what is divided along another dimension besides, such as logits along the
@@ -566,6 +570,10 @@ mod tests {
         assert_eq!(dimension(&[4, 16, 512, 512]), None);
         assert_eq!(dimension(&[16, 512]), None);
         assert_eq!(dimension(&[8192, 512]), None);
+        let of_features = GlobalBatch { weight_sizes: FastSet::from_iter([4]), ..batch };
+        let dimension_beside = |dims: &[i64]| of_features.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
+        assert_eq!((dimension_beside(&[16, 3, 4]), dimension_beside(&[4, 16, 512, 512])), (Some(0), None));
+        let batch = of_features;
         let looped = GlobalBatch { layers: FastSet::from_iter([16]), ..batch };
         let dimension = |dims: &[i64]| looped.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
         assert_eq!(dimension(&[16, 2, 512, 64]), None, "saved by a scan over as many layers");

@@ -185,7 +185,10 @@ impl<'t, 'a> Outlook<'t, 'a> {
         if !self.is_changed() || self.packer != Packer::Online {
             return;
         }
-        let high = Bytes((self.online as f64 * (1.0 + band_of(self.trial.state.kinds))) as u64);
+        let high = (self.online as f64 * (1.0 + band_of(self.trial.state.kinds))) as u64;
+        // A range wider than that says nothing.
+        let widest = (self.expected as f64 * WIDEST) as u64;
+        let high = Bytes(high.min(widest.max(self.online)));
         if high > self.range.1 {
             self.range = (self.range.0.max(lowest_below(high)).min(Bytes(self.expected)), high);
         }
