@@ -44,7 +44,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let held: Vec<&AtPeak> = all.iter().copied().filter(|t| !kept.has_own_remedy(t.family)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     let all: u64 = all.iter().map(|t| t.size).total();
-    let is_cause = case.is_share(all, SHARE) && case.is_share(bytes, OWN_SHARE);
+    let is_cause = (case.is_share(all, SHARE) || scan_saves_much(case)) && case.is_share(bytes, OWN_SHARE);
     recomputed(case, findings, if is_cause { 0 } else { bytes });
     if !is_cause {
         return;
@@ -66,6 +66,16 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results =
         if is_micro && case.normalises_over_the_batch() { ChangesResults::Maybe } else { ChangesResults::No };
     findings.push(finding);
+}
+
+/// Whether checkpoints of the body of a scan over layers save much, though what it saves is not most of the peak.
+fn scan_saves_much(case: &ProgramContext<'_>) -> bool {
+    let kept = &case.memory.kept;
+    let has_stacks = case.peak.iter().any(|t| kept.is_stack_of_layers(t.family));
+    has_stacks && {
+        let prediction = case.try_out(&[Edit::Remat(SCAN.to_owned(), None)]);
+        prediction.undecided.is_none() && case.is_share(case.saved(&prediction), OWN_SHARE)
+    }
 }
 
 /// Reports values that the backward pass recomputes and holds at once; `kept` are the bytes that it keeps besides, if no
