@@ -29,6 +29,7 @@ mod program_context;
 pub mod remedies;
 mod replicated;
 mod residents;
+mod results;
 mod scoped_vmem;
 mod search;
 #[cfg(test)]
@@ -178,6 +179,7 @@ fn run_rules(subject: &Subject<'_>, cases: &[ProgramContext<'_>], stop: Stop<'_>
         findings.extend(found.into_iter().flatten());
         temporaries::run(case, &mut findings);
         residents::run(case, &mut findings);
+        results::run(case, &mut findings);
     }
     rank(&mut findings);
     say_once(cases, &mut findings);

@@ -85,6 +85,12 @@ impl Sketch {
         row
     }
 
+    /// Gives the last instruction memory of its own, as a result has.
+    pub fn result(&mut self, row: u32) {
+        let size = self.program.buffers.size[row as usize];
+        self.place(Allocation { maybe_live_out: true, size, ..Allocation::default() }, &[(row, 0)]);
+    }
+
     fn place(&mut self, mut allocation: Allocation, buffers: &[(u32, u64)]) {
         let id = self.program.allocations.len() as u32;
         allocation.index = i64::from(id);

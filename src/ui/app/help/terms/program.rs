@@ -286,6 +286,11 @@ pub const TERMS: &[Term] = &[
         "Memory that is set aside. For results it is set aside before anything is written; sums at a step count what is reserved.",
     ),
     term(
+        "Result",
+        &["Results take", "results"],
+        "What a program returns. Where no argument is donated for it, it has memory of its own for the whole run.",
+    ),
+    term(
         "Same results",
         &["Results unchanged", "changes results", "Results change"],
         "Whether the program computes the same numbers after a change, apart from rounding. A smaller batch or another precision changes them; donation or rematerialisation does not.",
