@@ -75,7 +75,7 @@ mod tests {
         sketch.result(made);
         let findings = sketch.findings(1 << 30, run);
         assert_eq!(findings.iter().map(|found| found.rule).collect::<Vec<_>>(), [NAME]);
-        assert!(findings[0].title.starts_with("Results take 99"), "{}", findings[0].title);
+        assert!(findings[0].title.starts_with("Results take over 99.9"), "{}", findings[0].title);
         assert!(findings[0].advice[0].contains("donate_argnums"), "{:?}", findings[0].advice);
     }
 }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::finding::{ChangesResults, Finding};
 use super::plan::Plan;
 use super::program_context::ProgramContext;
-use crate::analysis::what_if::{Depth, Edit, Trial};
+use crate::analysis::what_if::{Arguments, Depth, Edit, Trial};
 use crate::model::Bytes;
 
 /// How good a set of changes is: whether the program fits, whether results stay the same, allocated bytes.
@@ -49,7 +49,10 @@ impl<'a, 'c> Search<'a, 'c> {
     /// The changes of some findings (rows of the candidates), their rules, and whether results may change.
     fn together(&self, chosen: &[usize]) -> (Vec<Edit>, Vec<&'static str>, ChangesResults) {
         let findings = || chosen.iter().filter_map(|&row| self.candidates.get(row));
-        let edits = findings().flat_map(|f| f.edits().iter().cloned()).collect();
+        let mut edits = Vec::new();
+        for edit in findings().flat_map(|f| f.edits()) {
+            add_once(&mut edits, edit);
+        }
         let changes = findings().map(|f| effort(f)).max().unwrap_or_default();
         (edits, findings().map(|f| f.rule).collect(), changes)
     }
@@ -121,6 +124,27 @@ impl<'a, 'c> Search<'a, 'c> {
     }
 }
 
+/// Adds a change to others, but for what one of them does already: arguments that are divided are not divided again.
+fn add_once(edits: &mut Vec<Edit>, edit: &Edit) {
+    if edits.contains(edit) {
+        return;
+    }
+    let Edit::Shard(arguments, parts) = edit else {
+        edits.push(edit.clone());
+        return;
+    };
+    // It takes the place of one that divides no others.
+    let is_narrower = |known: &Edit| matches!(known, Edit::Shard(known, of) if of == parts && known.0.iter().all(|path| arguments.include(path)));
+    edits.retain(|known| !is_narrower(known));
+    let mut left = arguments.0.clone();
+    for known in edits.iter().filter_map(|known| if let Edit::Shard(known, _) = known { Some(known) } else { None }) {
+        left.retain(|path| !known.include(path));
+    }
+    if !left.is_empty() {
+        edits.push(Edit::Shard(Arguments(left), *parts));
+    }
+}
+
 /// How late a change is tried: as safe as it is for results, but a smaller batch last, even where its parts can run one
 /// after the other.
 pub(super) fn effort(finding: &Finding) -> ChangesResults {
@@ -154,6 +178,22 @@ mod tests {
         subsets(4, 2, &mut |rows| seen.push(rows.to_vec()));
         assert_eq!(seen, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]);
         subsets(1, 2, &mut |_| panic!("there is none"));
+    }
+
+    #[test]
+    fn arguments_are_divided_once() {
+        let together = |words: &[&str]| {
+            let mut edits = Vec::new();
+            for word in words {
+                add_once(&mut edits, &word.parse().expect("an edit"));
+            }
+            edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(together(&["shard w,m 8", "constrain 8", "shard w,m 8"]), "shard w,m 8; constrain 8");
+        assert_eq!(together(&["shard w,m 8", "shard m['x'] 8"]), "shard w,m 8");
+        assert_eq!(together(&["shard m 8", "shard w,m 8"]), "shard w,m 8");
+        assert_eq!(together(&["shard w,m 8", "shard m,x 8"]), "shard w,m 8; shard x 8");
+        assert_eq!(together(&["donate m", "shard m 8"]), "donate m; shard m 8");
     }
 
     #[test]

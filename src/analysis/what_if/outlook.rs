@@ -4,6 +4,7 @@ use super::edit::Edit;
 use super::prediction::{DependsOn, Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
 use super::state::{Kinds, Sizes};
 use super::trial::Trial;
+use crate::analysis::flow::may_have_weights;
 use crate::analysis::packing::{self, FALLBACK_SHARE, Packer, Placement};
 use crate::model::Bytes;
 
@@ -226,6 +227,10 @@ impl<'t, 'a> Outlook<'t, 'a> {
     fn widen_by_copies(&mut self) {
         let Trial { memory, state, sizes, .. } = self.trial;
         if !state.kinds.sharding {
+            return;
+        }
+        // What takes part in no product is neither gathered for one nor worked on in parts.
+        if !may_have_weights(self.trial.program) {
             return;
         }
         let is_copied = |row: usize| match memory.has_backward() {

@@ -247,7 +247,7 @@ impl Memory {
         let temporaries = expected.saturating_sub(base);
         let is_scaled = kinds == Kinds { batch: kinds.batch, dimension: kinds.dimension, ..Kinds::default() };
         if is_scaled && !self.has_backward() && self.rematerialised == 0 && temporaries <= expected / HARDLY_ANY {
-            let apart = temporaries.saturating_add(self.vmem);
+            let apart = temporaries.saturating_add(self.vmem.min(temporaries));
             return (Bytes(expected.saturating_sub(apart)), Bytes(expected.saturating_add(apart)));
         }
         // Bytes if nothing is computed twice.
