@@ -49,7 +49,10 @@ fn changes_of_the_command_line_are_on() {
 fn the_advisor_names_the_cause_and_the_plan() {
     let mut harness = open("advisor", &[]);
     assert!(says(&harness, "of arguments are replicated on all 4 devices: table, stats"));
-    assert!(says(&harness, "With \u{201c}Shard table, stats 4 ways\u{201d} it fits in 31.24 GiB, with 6.99 GiB to spare"));
+    assert!(says(
+        &harness,
+        "With \u{201c}Shard table, stats 4 ways\u{201d} it fits in 31.24 GiB, with 6.99 GiB to spare"
+    ));
     harness.get_by_label("Show it in What if").click();
     harness.run();
     assert!(says(&harness, "Fits with 6.99 GiB to spare"));
