@@ -4,7 +4,6 @@ use super::edit::Edit;
 use super::prediction::{DependsOn, Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
 use super::state::{Kinds, Sizes};
 use super::trial::Trial;
-use crate::analysis::flow::may_have_weights;
 use crate::analysis::packing::{self, FALLBACK_SHARE, Packer, Placement};
 use crate::model::Bytes;
 
@@ -15,6 +14,9 @@ const GATHERED: u64 = 3;
 /// From which multiple of the capacity on checkpoints are not enough: 4 of 54 real programs took a fifth less than
 /// predicted.
 const FAR_ABOVE: f64 = 1.2;
+
+/// Fewest arrays that the compiler copies as the weights of layers.
+const LEAST_WEIGHTS: usize = 8;
 
 /// Lowest and highest bytes.
 type Range = (Bytes, Bytes);
@@ -229,15 +231,16 @@ impl<'t, 'a> Outlook<'t, 'a> {
         if !state.kinds.sharding {
             return;
         }
-        // What takes part in no product is neither gathered for one nor worked on in parts.
-        if !may_have_weights(self.trial.program) {
-            return;
-        }
-        let is_copied = |row: usize| match memory.has_backward() {
+        let is_copied = |&row: &usize| match memory.has_backward() {
             true => memory.roles[row].is_trained,
             false => sizes.base[row] < memory.base[row].size,
         };
-        let copies: u64 = (0..sizes.base.len()).filter(|&row| is_copied(row)).map(|row| sizes.base[row]).sum();
+        let copied: Vec<u64> = (0..sizes.base.len()).filter(is_copied).map(|row| sizes.base[row]).collect();
+        // A few arrays that are divided are not the weights of layers.
+        if copied.len() < LEAST_WEIGHTS {
+            return;
+        }
+        let copies = copied.iter().fold(0u64, |sum, &bytes| sum.saturating_add(bytes));
         let high = Bytes(self.expected.saturating_add(copies));
         if high > self.range.1 {
             self.range = (self.range.0.max(lowest_below(high).min(Bytes(self.expected))), high);
