@@ -373,9 +373,14 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps)
     match edit {
         Edit::Remat(scope, _) if scope == SCAN => library.remat_scan(steps),
         Edit::Remat(scope, None) => library.remat(scope),
-        Edit::Remat(scope, Some(1)) => format!("{} (the first is enough)", library.remat(scope)),
         Edit::Remat(scope, Some(layers)) => {
-            format!("{} (the first {layers} are enough, with a margin)", library.remat(scope))
+            let enough = match layers {
+                1 => "the first is enough".to_owned(),
+                layers => format!("the first {layers} are enough, with a margin"),
+            };
+            // Its setting is one for all layers.
+            let whole = if library == Library::Tunix { "; Tunix checkpoints all of them" } else { "" };
+            format!("{} ({enough}{whole})", library.remat(scope))
         }
         Edit::Micro(parts) => format!(
             "{parts} micro-batches: run the step on one part of the batch at a time ({}) and sum the gradients",
