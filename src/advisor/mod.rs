@@ -49,7 +49,7 @@ pub use plan::Plan;
 pub use program_context::{AtPeak, ProgramContext};
 pub use subject::{ProgramRule, Rule, Subject};
 
-use crate::analysis::{ProfileAnalysis, Stop, Stopped, what_if};
+use crate::analysis::{ProfileAnalysis, Stop, Stopped};
 use crate::model::{Bytes, MemorySpace, Profile};
 
 /// Rules about whole profiles.
@@ -186,19 +186,8 @@ fn run_rules(subject: &Subject<'_>, cases: &[ProgramContext<'_>], stop: Stop<'_>
     Ok(findings)
 }
 
-/// Half the batch that saves less than this fraction (1/n) of the temporaries is none that they follow.
-const HARDLY_ANY: u64 = 20;
-
 fn batch_fit(case: &ProgramContext<'_>) -> Option<BatchFit> {
     let (largest, now) = batch_size::largest(case)?;
-    // Most of the memory holds no such batch: it is one of sequences that devices have parts of, or not the batch at all.
-    let temporaries = case.memory.temporaries();
-    if now > 1 && largest == 0 && case.is_share(temporaries, 0.5) {
-        let half = case.try_out(&[what_if::Edit::Batch(0.5)]);
-        if case.saved(&half).saturating_mul(HARDLY_ANY) < temporaries {
-            return None;
-        }
-    }
     let is_guess = case.memory.data.first().is_some_and(|data| data.by_name);
     let may_fit = batch_size::largest_maybe(case)?.max(largest);
     Some(BatchFit { program: case.row, now, largest, may_fit, is_guess })

@@ -99,9 +99,9 @@ impl State<'_> {
             ));
         }
         self.scale_batch(batch, scaled);
-        if factor > 1.0 && self.hardly_follows() {
+        if self.hardly_follows() {
             self.decline(format!(
-                "hardly any temporaries hold the {batch} samples of each device: the step seems to run on them one after the other"
+                "hardly any temporaries hold the {batch} samples of each device: the step runs on them one after the other, or devices share sequences that are divided along their length"
             ));
         }
     }
