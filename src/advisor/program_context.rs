@@ -22,6 +22,10 @@ pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/x
 const LESS: f64 = 0.7;
 const MORE: f64 = 1.015;
 
+/// What is allocated is this fraction (1/20) above the bytes that are live at once, or more, where the compiler fills the
+/// memory with what it need not compute again.
+const FILLED: u64 = 20;
+
 /// Share of allocated bytes below which a saving is not worth a finding.
 pub const WORTH: f64 = 0.05;
 
@@ -376,7 +380,8 @@ impl<'a> ProgramContext<'a> {
             return String::new();
         }
         let after = self.try_out(finding.edits());
-        let is_filled = self.memory.rematerialised > 0 && after.peak.0 > after.least.0;
+        // Packed by size, hardly more is allocated than is live.
+        let is_filled = self.memory.rematerialised > 0 && after.expected().0 > after.least.0 + after.least.0 / FILLED;
         let is_elsewhere = after.peak_event != self.before.peak_event;
         let share = saved as f64 / bytes.max(1) as f64;
         match share {

@@ -231,9 +231,9 @@ impl<'t, 'a> Outlook<'t, 'a> {
         if !state.kinds.sharding {
             return;
         }
-        let is_copied = |&row: &usize| match memory.has_backward() {
-            true => memory.roles[row].is_trained,
-            false => sizes.base[row] < memory.base[row].size,
+        let is_training = memory.has_backward();
+        let is_copied = |&row: &usize| {
+            if is_training { memory.roles[row].is_trained } else { sizes.base[row] < memory.base[row].size }
         };
         let copied: Vec<u64> = (0..sizes.base.len()).filter(is_copied).map(|row| sizes.base[row]).collect();
         // A few arrays that are divided are not the weights of layers.
