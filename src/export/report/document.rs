@@ -156,4 +156,26 @@ fn add_what_if(out: &mut Document, space: &SpaceReport, head: Line, what_if: &Wh
     for warning in &what_if.warnings {
         out.note(format!("caution: {warning}"));
     }
+    if !what_if.at_peak.is_empty() {
+        add_left(out, what_if);
+    }
+}
+
+/// What stands at the peak after changes.
+fn add_left(out: &mut Document, what_if: &WhatIfReport) {
+    let (shown, all) = (what_if.at_peak.len(), what_if.at_peak_count);
+    let which =
+        if shown == all { String::new() } else { format!(", the largest {shown} of {}", thousands(all as u64)) };
+    out.paragraph(format!("Left at the peak{which}:"));
+    let mut table = Table::new([">size", ">without the changes", "buffer", "shape without the changes", "op"]);
+    for &PeakBufferReport { bytes_at_peak, ref buffer } in &what_if.at_peak {
+        table.row([
+            Line::size(bytes_at_peak),
+            Line::size(buffer.bytes),
+            Line::code(&buffer.name),
+            Line::code(buffer.shape.as_deref().unwrap_or_default()),
+            Line::from(buffer.in_words()),
+        ]);
+    }
+    out.table(table);
 }
