@@ -36,15 +36,15 @@ const NEARLY_ALL: f64 = 0.95;
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
     let is_stack = |t: &&AtPeak| kept.is_stack(t.family);
-    // Logits and attention scores are activations too, but have rules of their own.
     // What the forward pass has cast or copied of its inputs is not computed again.
     let classes = case.analysis.classes(case.program);
     let is_made = |t: &&AtPeak| is_activation(case.name(t.family)) && classes.of(t.buffer) != Class::Input;
     let all: Vec<&AtPeak> = case.peak.iter().filter(|t| is_stack(t) || is_made(t)).collect();
+    // Logits and attention scores are activations too, but have rules of their own.
     let held: Vec<&AtPeak> = all.iter().copied().filter(|t| !kept.has_own_remedy(t.family)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     let all: u64 = all.iter().map(|t| t.size).total();
-    let is_cause = (case.is_share(all, SHARE) || scan_saves_much(case)) && case.is_share(bytes, OWN_SHARE);
+    let is_cause = case.is_share(bytes, OWN_SHARE) && (case.is_share(all, SHARE) || scan_saves_much(case));
     recomputed(case, findings, if is_cause { 0 } else { bytes });
     if !is_cause {
         return;

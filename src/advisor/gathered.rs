@@ -79,7 +79,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let is_narrow = |t: &&&AtPeak| case.node(t.buffer).is_some_and(|node| !node.element_type.is_wide_float());
     let narrow: u64 = copied.iter().filter(is_narrow).map(|t| t.size).total();
-    if narrow.saturating_mul(2) > casts && are_wide(case) {
+    let (wide, weights) = case.wide_of_weights();
+    if narrow.saturating_mul(2) > casts && wide.saturating_mul(2) > weights {
         finding.advice.push(
             if case.memory.kept.stacks.is_empty() {
                 "cast weights where a layer uses them, inside the checkpointed function, not all of them before the first layer"
@@ -92,18 +93,4 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
-}
-
-/// Whether most bytes of the weights are 32-bit floats.
-fn are_wide(case: &ProgramContext<'_>) -> bool {
-    let classes = case.analysis.classes(case.program);
-    let weights = case.memory.base.iter().filter(|base| classes.of(base.buffer) == Class::Weight);
-    let (mut wide, mut all) = (0u64, 0u64);
-    for base in weights {
-        all = all.saturating_add(base.size);
-        if case.node(base.buffer).is_some_and(|node| node.element_type.is_wide_float()) {
-            wide = wide.saturating_add(base.size);
-        }
-    }
-    wide.saturating_mul(2) > all
 }

@@ -226,7 +226,7 @@ fn say_once(cases: &[ProgramContext<'_>], findings: &mut [Finding]) {
         let Some(saves) = finding.saves_bytes().filter(|&saves| saves > Bytes::ZERO) else { continue };
         let is_same = |other: &&Finding| other.program == finding.program && other.saves_bytes() == Some(saves);
         let adds_up = |other: &&Finding| {
-            let edits: Vec<_> = other.edits().iter().chain(finding.edits()).cloned().collect();
+            let edits = search::joined(other.edits().iter().chain(finding.edits()));
             let case = cases.iter().find(|case| Some(case.row) == finding.program);
             case.is_some_and(|case| case.saved(&case.try_out(&edits)) as f64 >= saves.0 as f64 * TOGETHER)
         };

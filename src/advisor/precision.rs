@@ -67,9 +67,7 @@ fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_wide = |buffer| case.node(buffer).is_some_and(|node| node.element_type.is_wide_float());
     // 16 bits are known to suffice for neural networks only (not for, say, a physics solver).
-    let classes = case.analysis.classes(case.program);
-    let weights = case.memory.base.iter().filter(|base| classes.of(base.buffer) == Class::Weight);
-    let weights: u64 = weights.map(|base| base.size).total();
+    let (wide, weights) = case.wide_of_weights();
     let has_backward = case.memory.has_backward();
     if (!has_backward && !case.is_worth(weights)) || !may_have_weights(case.program) {
         return;
@@ -123,8 +121,6 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             }
         )
     };
-    let wide = case.memory.base.iter().filter(|base| classes.of(base.buffer) == Class::Weight && is_wide(base.buffer));
-    let wide: u64 = wide.map(|base| base.size).total();
     let cast = Library::of(case).compute_in_bfloat16();
     // Weights may be narrower already, such as integers with scales.
     let keep = if wide.saturating_mul(2) > weights {

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use super::effect::Effect;
 use super::finding::{Finding, Severity};
 use super::tried::Tried;
+use crate::analysis::class::Class;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::once::once;
 use crate::analysis::packing::{FALLBACK_SHARE, Family};
@@ -414,6 +415,20 @@ impl<'a> ProgramContext<'a> {
         let is_wide =
             |row: usize| self.node(self.memory.base[row].buffer).is_some_and(|node| node.element_type.is_wide_float());
         self.names_of(rows, is_wide)
+    }
+
+    /// Bytes of the weights that are 32-bit floats, and of all.
+    #[must_use]
+    pub fn wide_of_weights(&self) -> (u64, u64) {
+        let classes = self.analysis.classes(self.program);
+        let (mut wide, mut all) = (0u64, 0u64);
+        for base in self.memory.base.iter().filter(|base| classes.of(base.buffer) == Class::Weight) {
+            all = all.saturating_add(base.size);
+            if self.node(base.buffer).is_some_and(|node| node.element_type.is_wide_float()) {
+                wide = wide.saturating_add(base.size);
+            }
+        }
+        (wide, all)
     }
 
     /// Arguments that have a path and a number: (row of the base, path, number, whether donated).

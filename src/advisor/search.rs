@@ -49,10 +49,7 @@ impl<'a, 'c> Search<'a, 'c> {
     /// The changes of some findings (rows of the candidates), their rules, and whether results may change.
     fn together(&self, chosen: &[usize]) -> (Vec<Edit>, Vec<&'static str>, ChangesResults) {
         let findings = || chosen.iter().filter_map(|&row| self.candidates.get(row));
-        let mut edits = Vec::new();
-        for edit in findings().flat_map(|f| f.edits()) {
-            add_once(&mut edits, edit);
-        }
+        let edits = joined(findings().flat_map(|f| f.edits()));
         let changes = findings().map(|f| effort(f)).max().unwrap_or_default();
         (edits, findings().map(|f| f.rule).collect(), changes)
     }
@@ -124,6 +121,13 @@ impl<'a, 'c> Search<'a, 'c> {
     }
 }
 
+/// Several changes as one set, in which none does again what another does.
+pub(super) fn joined<'e>(edits: impl Iterator<Item = &'e Edit>) -> Vec<Edit> {
+    let mut together = Vec::new();
+    edits.for_each(|edit| add_once(&mut together, edit));
+    together
+}
+
 /// Adds a change to others, but for what one of them does already: arguments that are divided are not divided again.
 fn add_once(edits: &mut Vec<Edit>, edit: &Edit) {
     if edits.contains(edit) {
@@ -183,11 +187,8 @@ mod tests {
     #[test]
     fn arguments_are_divided_once() {
         let together = |words: &[&str]| {
-            let mut edits = Vec::new();
-            for word in words {
-                add_once(&mut edits, &word.parse().expect("an edit"));
-            }
-            edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+            let edits: Vec<Edit> = words.iter().map(|word| word.parse().expect("an edit")).collect();
+            joined(edits.iter()).iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(together(&["shard w,m 8", "constrain 8", "shard w,m 8"]), "shard w,m 8; constrain 8");
         assert_eq!(together(&["shard w,m 8", "shard m['x'] 8"]), "shard w,m 8");

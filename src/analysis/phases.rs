@@ -91,7 +91,7 @@ impl Phases {
         }
         // Before the border the backward pass is wrong, behind it the forward pass. The optimizer updates parameters
         // while the backward pass still runs, so it begins where that ends.
-        let first = border(seen, is_backward, |seen| seen.pass == Pass::Forward);
+        let first = border(seen, |seen| u128::from(is_backward(seen)), |seen| u128::from(seen.pass == Pass::Forward));
         let backward: Vec<usize> = (first..seen.len()).filter(|&place| is_backward(&seen[place])).collect();
         let last = (backward.len() * PART_OF_A_PASS).div_ceil(100).checked_sub(1).and_then(|at| backward.get(at));
         let second = last.map_or(first, |&place| place + 1);
@@ -113,12 +113,12 @@ impl Phases {
     }
 }
 
-/// The position with the fewest of one kind before it and of the other after it.
-fn border(seen: &[Seen], wrong_before: impl Fn(&Seen) -> bool, wrong_behind: impl Fn(&Seen) -> bool) -> usize {
-    let mut wrong = seen.iter().filter(|seen| wrong_behind(seen)).count() as i64;
+/// The position with the least of one kind before it and of the other after it, by what each row counts of them.
+pub(super) fn border<T>(rows: &[T], wrong_before: impl Fn(&T) -> u128, wrong_behind: impl Fn(&T) -> u128) -> usize {
+    let mut wrong: u128 = rows.iter().map(&wrong_behind).sum();
     let (mut least, mut best) = (wrong, 0);
-    for (place, seen) in seen.iter().enumerate() {
-        wrong += i64::from(wrong_before(seen)) - i64::from(wrong_behind(seen));
+    for (place, row) in rows.iter().enumerate() {
+        wrong = wrong + wrong_before(row) - wrong_behind(row);
         if wrong < least {
             (least, best) = (wrong, place + 1);
         }

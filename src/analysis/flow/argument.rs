@@ -123,7 +123,7 @@ pub(crate) fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -
 }
 
 /// Most fusions inside each other that are looked into.
-const DEEPEST_FUSION: usize = 4;
+pub(super) const DEEPEST_FUSION: usize = 4;
 
 fn moved_within(program: &Program, at: InstructionId, with_parts: bool, deepest: usize) -> Option<InstructionId> {
     let [called] = program.instructions.called_by(at) else { return None };

@@ -494,11 +494,8 @@ fn is_matrix(program: &Program, state: InstructionId, place: i64) -> bool {
 /// Whether an instruction is a matrix product or convolution, or a fusion around one.
 #[must_use]
 pub fn is_product(program: &Program, at: InstructionId) -> bool {
-    is_product_within(program, at, DEEPEST_FUSION)
+    is_product_within(program, at, argument::DEEPEST_FUSION)
 }
-
-/// Most fusions inside each other that are looked into.
-const DEEPEST_FUSION: usize = 4;
 
 fn is_product_within(program: &Program, at: InstructionId, deepest: usize) -> bool {
     if matches!(program.opcode_name(at), "dot" | "convolution") {

@@ -14,6 +14,7 @@ use crate::analysis::names::layer::{Layer, Layers};
 use crate::analysis::names::lookup::op_name;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::{Families, Family};
+use crate::analysis::phases;
 use crate::model::{BufferId, FastMap, InstructionId, Program, ShapeNode};
 
 /// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
@@ -386,17 +387,10 @@ fn turn(families: &Families, passes: &[Pass], is_activation: impl Fn(&Family) ->
         of(Pass::Backward).map(|family| (2 * family.first, true, bytes(family))).collect();
     made.extend(of(Pass::Forward).map(|family| (2 * family.first, false, bytes(family))));
     made.sort_unstable();
-    let (mut wrong, mut least) = (forward, (forward, at));
-    for (time, is_backward, bytes) in made {
-        // Before the turn the backward pass is wrong, behind it the forward pass.
-        if is_backward {
-            least = least.min((wrong, time));
-            wrong += bytes;
-        } else {
-            wrong = wrong.saturating_sub(bytes);
-        }
-    }
-    Some(least.1)
+    // Before the turn the backward pass is wrong, behind it the forward pass.
+    let bytes_of = |pass: bool| move |row: &(u32, bool, u128)| if row.1 == pass { row.2 } else { 0 };
+    let first = phases::border(&made, bytes_of(true), bytes_of(false));
+    Some(made.get(first).map_or(at, |row| row.0))
 }
 
 /// The first of the times at which families are read, as [`begins`].

@@ -3,10 +3,10 @@
 use super::schema::{PeakBufferReport, PeakReport, ProfileReport, Report, SpaceReport};
 use super::text::{device, headline, runs_on};
 use super::what_if::WhatIfReport;
-use super::words::buffers;
+use super::words::{buffers, largest_of};
 use super::{caching_text, runtime_text};
 use crate::export::document::{Block, Document, Line, Table, Tone};
-use crate::model::{Bytes, percent, thousands};
+use crate::model::{Bytes, percent};
 
 /// The report as a document.
 pub fn document(report: &Report) -> Document {
@@ -121,11 +121,8 @@ fn add_sizes(out: &mut Document, space: &SpaceReport, peak: Option<u64>) {
 
 fn add_at_peak(out: &mut Document, peak: &PeakReport) {
     let mut table = Table::new([">size", ">share of the peak", "category", "buffer", "shape", "op"]);
-    table.caption = if peak.buffers.len() == peak.buffer_count {
-        "At the peak".to_owned()
-    } else {
-        format!("At the peak, the largest {} of {}", peak.buffers.len(), thousands(peak.buffer_count as u64))
-    };
+    let which = largest_of(peak.buffers.len(), peak.buffer_count);
+    table.caption = format!("At the peak{}", which.map(|which| format!(", {which}")).unwrap_or_default());
     for &PeakBufferReport { bytes_at_peak, ref buffer } in &peak.buffers {
         table.row([
             Line::size(bytes_at_peak),
@@ -163,10 +160,8 @@ fn add_what_if(out: &mut Document, space: &SpaceReport, head: Line, what_if: &Wh
 
 /// What stands at the peak after changes.
 fn add_left(out: &mut Document, what_if: &WhatIfReport) {
-    let (shown, all) = (what_if.at_peak.len(), what_if.at_peak_count);
-    let which =
-        if shown == all { String::new() } else { format!(", the largest {shown} of {}", thousands(all as u64)) };
-    out.paragraph(format!("Left at the peak{which}:"));
+    let which = largest_of(what_if.at_peak.len(), what_if.at_peak_count);
+    out.paragraph(format!("Left at the peak{}:", which.map(|which| format!(", {which}")).unwrap_or_default()));
     let mut table = Table::new([">size", ">without the changes", "buffer", "shape without the changes", "op"]);
     for &PeakBufferReport { bytes_at_peak, ref buffer } in &what_if.at_peak {
         table.row([

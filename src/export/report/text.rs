@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::schema::{BufferReport, PeakBufferReport, PeakReport, ProfileReport, ProgramReport, Report, SpaceReport};
 use super::what_if::WhatIfReport;
-use super::words::buffers;
+use super::words::{buffers, largest_of};
 use super::{caching_text, runtime_text};
 use crate::model::{Bytes, TpuGeneration, UnitSystem, percent, thousands};
 
@@ -285,9 +285,8 @@ fn write_left(out: &mut String, what_if: &WhatIfReport) {
         return;
     }
     let (shown, all) = (what_if.at_peak.len(), what_if.at_peak_count);
-    let which = if shown == all { "all".to_owned() } else { format!("the largest {shown} of") };
-    let all = thousands(all as u64);
-    let _ = writeln!(out, "      left at the peak, {which} {all} (names and shapes are those without the changes)");
+    let which = largest_of(shown, all).unwrap_or_else(|| format!("all {all}"));
+    let _ = writeln!(out, "      left at the peak, {which} (names and shapes are those without the changes)");
     for PeakBufferReport { bytes_at_peak, buffer } in &what_if.at_peak {
         let before =
             if *bytes_at_peak == buffer.bytes { String::new() } else { format!(", {} now", short(buffer.bytes)) };
@@ -306,8 +305,7 @@ fn write_at_peak(out: &mut String, peak: &PeakReport, of_what: &str) {
         return;
     }
     let (shown, all) = (peak.buffers.len(), peak.buffer_count);
-    let which =
-        if shown == all { format!("all {all}") } else { format!("the largest {shown} of {}", thousands(all as u64)) };
+    let which = largest_of(shown, all).unwrap_or_else(|| format!("all {all}"));
     let _ = writeln!(out, "    at the peak{of_what}, {which}");
     let width = |text: &dyn Fn(&BufferReport) -> usize| {
         peak.buffers.iter().map(|row| text(&row.buffer)).filter(|&width| width <= WIDEST).max().unwrap_or(0)
