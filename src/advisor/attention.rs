@@ -6,7 +6,8 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
 use crate::analysis::what_if::Edit;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
-use crate::model::{Bytes, percent};
+use crate::analysis::what_if::batch::outline;
+use crate::model::{Bytes, FastSet, InstructionId, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "attention_scores";
@@ -58,15 +59,22 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.why.push_str(" By how much the peak falls with that alone cannot be told.");
     }
     let has_backward = case.memory.has_backward();
-    if has_backward {
+    let in_the_way = InTheWay::of(case, &held);
+    if has_backward && in_the_way.is_none() {
         finding.why.push_str(&kept(case, &held));
     }
-    finding.advice.push(blockwise(case).to_owned());
     // Scores of one layer at a time are what a checkpoint leaves.
-    if has_backward && held.iter().filter(|t| case.memory.is_kept(t.family)).count() > 1 {
-        finding.advice.push(
-            "or `jax.checkpoint` around the attention alone: only one layer's scores are live at a time".to_owned(),
-        );
+    let is_kept = has_backward && held.iter().filter(|t| case.memory.is_kept(t.family)).count() > 1;
+    let checkpoint = is_kept.then_some("`jax.checkpoint` around the attention alone: only one layer's scores are live at a time");
+    match in_the_way {
+        None => {
+            finding.advice.push(blockwise(case).to_owned());
+            finding.advice.extend(checkpoint.map(|checkpoint| format!("or {checkpoint}")));
+        }
+        Some(obstacle) => {
+            finding.advice.extend(checkpoint.map(str::to_owned));
+            finding.advice.push(format!("{}{}", blockwise(case), obstacle.words()));
+        }
     }
     // Same results up to the order of summation.
     finding.changes_results = ChangesResults::No;
@@ -85,6 +93,56 @@ fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     format!(
         " Of each row of scores, splash attention keeps one number for the backward pass and JAX's flash attention {two}; they are not counted here."
     )
+}
+
+/// What the model does to its scores that JAX's kernels for attention block by block do not.
+enum InTheWay {
+    /// Dropout on the probabilities.
+    Dropout,
+    /// A trained bias for each pair of positions, with the path of the largest.
+    Bias(String),
+}
+
+/// Words in the paths of arguments that are trained biases of scores: by the distance of the positions, as in T5 or Swin.
+const BIASES: [&str; 4] = ["relative_attention_bias", "relative_position_bias", "rel_pos_bias", "position_bias"];
+
+/// Words in the names of operations that draw what dropout drops.
+const DRAWS: [&str; 3] = ["bernoulli", "dropout", "random_bits"];
+
+impl InTheWay {
+    fn of(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<Self> {
+        let mut biases: Vec<_> =
+            case.arguments().filter(|argument| BIASES.iter().any(|word| argument.1.contains(word))).collect();
+        biases.sort_by_key(|argument| std::cmp::Reverse(case.memory.base[argument.0].size));
+        if let Some((_, path, ..)) = biases.first() {
+            return Some(Self::Bias((*path).to_owned()));
+        }
+        let outlines: FastSet<Vec<i64>> =
+            held.iter().filter_map(|t| case.node(t.buffer)).map(|node| outline(&node.dimensions)).collect();
+        let elements: FastSet<i64> = outlines.iter().map(|sizes| sizes.iter().product()).collect();
+        let program = case.program;
+        let is_drawn = |at: InstructionId| {
+            let Some(node) = program.shape_of(at).map(crate::model::Shape::root) else { return false };
+            elements.contains(&node.dimensions.iter().fold(1i64, |all, &size| all.saturating_mul(size)))
+                && outlines.contains(&outline(&node.dimensions))
+                && program.text.op_name(at).split('/').any(|part| {
+                    let part = part.to_ascii_lowercase();
+                    DRAWS.iter().any(|word| part.contains(word))
+                })
+        };
+        (0..program.instructions.len() as u32).map(InstructionId).any(is_drawn).then_some(Self::Dropout)
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Dropout => {
+                "; neither has dropout on the probabilities, which this model uses: without it, or with dropout on the attention's result instead".to_owned()
+            }
+            Self::Bias(path) => format!(
+                "; this model adds a trained bias to its scores (`{path}`), which splash attention does not take, and flash attention only as an array of all pairs (`ab`), whose gradient is as large as the scores"
+            ),
+        }
+    }
 }
 
 /// How to compute the attention of a program block by block.

@@ -67,6 +67,12 @@ fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool)
             size = size.saturating_mul(2);
         }
         (low, high) = (size, size.saturating_mul(2));
+    } else if now > 1 && !is_beyond(case, now, now / 2) {
+        // Nor what fewer take.
+        let half = (now / 2) as f64 / now as f64;
+        if case.try_to(&[Edit::Batch(half)], Depth::Estimate).undecided.is_some() {
+            return None;
+        }
     }
     while high - low > (low / 64).max(1) && !is_beyond(case, now, high) {
         let middle = low + (high - low) / 2;

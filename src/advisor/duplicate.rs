@@ -1,6 +1,6 @@
 //! Rule `duplicate`: many equal temporaries at once, and temporaries with the shape of a parameter.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
@@ -10,7 +10,7 @@ use crate::analysis::flow::{Value, computed};
 use crate::analysis::names::scope::numbered;
 use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::saved_for_backward::is_among;
-use crate::model::Bytes;
+use crate::model::{Bytes, InstructionId, NO_ROW};
 
 /// Name of the rule.
 pub const NAME: &str = "duplicate";
@@ -119,10 +119,28 @@ fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
-/// Whether a temporary, or what it is a view or copy of, is made by a matrix product or convolution.
+/// Most operations looked at on the way to a product.
+const MOST_OPERATIONS: usize = 48;
+
+/// Whether a temporary is made of what a matrix product or convolution makes, such as keys that are turned by their
+/// positions.
 fn is_of_product(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
-    let Some(at) = case.program.buffers.instruction_of(t.buffer) else { return false };
-    is_product(case.program, computed(case.program, Value { at, index: case.program.buffer_index(t.buffer) }).at)
+    let program = case.program;
+    let Some(at) = program.buffers.instruction_of(t.buffer) else { return false };
+    let first = computed(program, Value { at, index: program.buffer_index(t.buffer) }).at;
+    let mut waiting = VecDeque::from([first]);
+    let mut seen = BTreeSet::new();
+    while let Some(at) = waiting.pop_front().filter(|_| seen.len() < MOST_OPERATIONS) {
+        if !seen.insert(at) {
+            continue;
+        }
+        if is_product(program, at) {
+            return true;
+        }
+        let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
+        waiting.extend(operands.map(|&row| computed(program, Value::whole(InstructionId(row))).at));
+    }
+    false
 }
 
 /// Outlines of the weights' global shapes (over all devices).

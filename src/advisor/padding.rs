@@ -1,11 +1,12 @@
 //! Rule `padding`: memory wasted because dimensions are rounded up to the tile.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{ProgramContext, counted};
 use crate::analysis::what_if::Edit;
-use crate::model::{BufferId, Bytes, FastSet, percent};
+use crate::model::{BufferId, Bytes, FastMap, FastSet, InstructionId, NO_ROW, Opcode, Program, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "padding";
@@ -24,6 +25,48 @@ const FEW: u64 = 8;
 struct Waste {
     bytes: u64,
     buffers: Vec<BufferId>,
+    /// Bytes of it in arrays that the compiler's own decompositions take or make.
+    decomposed: u64,
+}
+
+/// Decompositions of matrices that the compiler has of its own, by the targets of their calls, in words.
+const DECOMPOSITIONS: [(&str, &str); 4] = [
+    ("Cholesky", "the Cholesky decomposition"),
+    ("TriangularSolve", "the triangular solve"),
+    ("Qr", "the QR decomposition"),
+    ("LuDecompositionBlock", "the LU decomposition"),
+];
+
+/// The decomposition that makes an array or takes it as it is.
+fn decomposition(
+    program: &Program,
+    readers: &FastMap<InstructionId, &'static str>,
+    buffer: BufferId,
+) -> Option<&'static str> {
+    let at = program.buffers.instruction_of(buffer)?;
+    decomposes(program, at).or_else(|| readers.get(&at).copied())
+}
+
+/// What a call of a decomposition is, in words.
+fn decomposes(program: &Program, at: InstructionId) -> Option<&'static str> {
+    if program.instructions.opcode.get(at.index()) != Some(&Opcode::CUSTOM_CALL) {
+        return None;
+    }
+    let target = program.text.custom_call_target(at);
+    DECOMPOSITIONS.iter().find(|known| known.0.eq_ignore_ascii_case(&target)).map(|known| known.1)
+}
+
+/// What decompositions take, by the instruction that computes it.
+fn taken_by_decompositions(program: &Program) -> FastMap<InstructionId, &'static str> {
+    let mut readers = FastMap::default();
+    for at in (0..program.instructions.len() as u32).map(InstructionId) {
+        if let Some(words) = decomposes(program, at) {
+            for &row in program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW) {
+                readers.insert(InstructionId(row), words);
+            }
+        }
+    }
+    readers
 }
 
 /// A dimension of `size` that its tile rounds up. One size may be rounded up to 4 in one layout and to 128 in another:
@@ -42,6 +85,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut total = 0u64;
     let mut causes: BTreeMap<Rounded, Waste> = BTreeMap::new();
     let mut padded: Vec<(u64, BufferId)> = Vec::new();
+    let readers = taken_by_decompositions(case.program);
+    let mut decomposed_by = None;
     for &(size, buffer) in &all {
         let Some(node) = case.node(buffer) else { continue };
         let waste = size.saturating_sub(node.unpadded_size().0);
@@ -54,8 +99,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         let logs: f64 = dims.iter().map(|d| d.factor().ln()).sum();
         for d in dims.iter().filter(|d| d.padded > d.size && logs > 0.0) {
             let entry = causes.entry(Rounded { size: d.size, padded: d.padded, tile: d.tile.max(1) }).or_default();
-            entry.bytes = entry.bytes.saturating_add((waste as f64 * d.factor().ln() / logs) as u64);
+            let bytes = (waste as f64 * d.factor().ln() / logs) as u64;
+            entry.bytes = entry.bytes.saturating_add(bytes);
             entry.buffers.push(buffer);
+            if let Some(words) = decomposition(case.program, &readers, buffer) {
+                entry.decomposed = entry.decomposed.saturating_add(bytes);
+                decomposed_by.get_or_insert(words);
+            }
         }
     }
     if !case.is_share(total, SHARE) {
@@ -83,13 +133,24 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         ),
         None => format!("The worst buffer is {largest}; its layout does not show why."),
     };
-    if let Some((rounded, _)) = worst.first() {
-        change(case, &mut finding, *rounded);
+    // The compiler chooses the layout that its decompositions work in.
+    let is_decomposed = |waste: &Waste| waste.decomposed.saturating_mul(2) > waste.bytes;
+    match (worst.first(), decomposed_by) {
+        (Some((_, waste)), Some(words)) if is_decomposed(waste) => {
+            let bytes = Bytes(waste.decomposed).short();
+            let _ = write!(finding.why, " {bytes} of it lie in what {words} takes and makes, in a layout that the compiler chooses.");
+            finding.advice.push(format!("{words} pads each matrix: decompose fewer at a time (`jax.lax.map` with `batch_size`), if that padding matters"));
+        }
+        (Some((rounded, _)), _) => change(case, &mut finding, *rounded),
+        (None, _) => {}
     }
     let is_small = |waste: &Waste| !case.is_share(waste.bytes, NAMED);
     for (rounded, waste) in
         worst.iter().take(3).enumerate().filter(|row| row.0 == 0 || !is_small(&row.1.1)).map(|row| row.1)
     {
+        if is_decomposed(waste) {
+            continue;
+        }
         finding.advice.push(if is_batch(case, *rounded) { of_batch(*rounded, waste) } else { advice(*rounded, waste) });
     }
     finding.buffers = padded.into_iter().map(|row| row.1).collect();
@@ -158,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_dimension_is_padded_to_what_its_own_layout_asks_for() {
-        let waste = Waste { bytes: 1 << 20, buffers: Vec::new() };
+        let waste = Waste { bytes: 1 << 20, ..Waste::default() };
         let outer = advice(Rounded { size: 3, padded: 4, tile: 4 }, &waste);
         assert!(outer.starts_with("a dimension of 3 is padded to 4: "), "{outer}");
         assert_eq!(

@@ -262,7 +262,8 @@ fn pruned(case: &ProgramContext<'_>, plan: Plan) -> Plan {
             plan = Plan { rules, ..shorter };
         }
     }
-    fewest_layers(case, plan)
+    // Its setting is one for all layers.
+    if Library::of(case) == Library::Tunix { plan } else { fewest_layers(case, plan) }
 }
 
 /// Share of the layers above which it is simpler to checkpoint all of them.
@@ -378,9 +379,7 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps)
                 1 => "the first is enough".to_owned(),
                 layers => format!("the first {layers} are enough, with a margin"),
             };
-            // Its setting is one for all layers.
-            let whole = if library == Library::Tunix { "; Tunix checkpoints all of them" } else { "" };
-            format!("{} ({enough}{whole})", library.remat(scope))
+            format!("{} ({enough})", library.remat(scope))
         }
         Edit::Micro(parts) => format!(
             "{parts} micro-batches: run the step on one part of the batch at a time ({}) and sum the gradients",

@@ -6,7 +6,7 @@ use super::program_context::{ProgramContext, Total};
 use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
 use crate::analysis::what_if::{Arguments, Edit};
-use crate::model::{Bytes, ElementType, capitalised, percent};
+use crate::model::{Bytes, ElementType, InstructionId, Shape, capitalised, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "precision";
@@ -26,6 +26,29 @@ pub(super) fn computes_in_16_bits(case: &ProgramContext<'_>) -> bool {
         }
     }
     case.is_worth(all) && narrow > all / 2
+}
+
+/// Casts to 16 bits that the program asks for itself, for each matrix product or convolution, from which it computes in 16
+/// bits, whatever stays in 32 bits at the peak: a product has two operands and its result.
+const CASTS_OF_ITS_OWN: f64 = 0.5;
+
+/// Whether the program casts what its products take to 16 bits, as a mixed policy does. Casts that the compiler makes for
+/// itself are named by the product that they are for.
+fn casts_to_16_bits(case: &ProgramContext<'_>) -> bool {
+    let program = case.program;
+    let is_narrow = |at: InstructionId| {
+        let node = program.shape_of(at).map(Shape::root);
+        node.is_some_and(|node| node.element_type.is_float() && !node.element_type.is_wide_float())
+    };
+    let (mut casts, mut products) = (0usize, 0usize);
+    for at in (0..program.instructions.len() as u32).map(InstructionId) {
+        match program.opcode_name(at) {
+            "dot" | "convolution" => products += 1,
+            "convert" if is_narrow(at) && program.text.op_name(at).ends_with("/convert_element_type") => casts += 1,
+            _ => {}
+        }
+    }
+    products > 0 && casts as f64 >= products as f64 * CASTS_OF_ITS_OWN
 }
 
 /// Reports 32-bit weights and optimizer state of a program that computes in 16 bits.
@@ -83,7 +106,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let bf16 = ElementType::BF16;
     // The 32-bit temporaries of a program that computes in 16 bits are those that it wants so.
-    if computes_in_16_bits(case) {
+    if computes_in_16_bits(case) || casts_to_16_bits(case) {
         arguments(case, findings);
         return;
     }

@@ -1,5 +1,7 @@
 //! Rule `replicated`: large arguments of which every device holds a full copy.
 
+use std::collections::HashSet;
+
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{ProgramContext, Total, listed};
 use crate::analysis::class::Class;
@@ -73,18 +75,41 @@ pub fn edits(case: &ProgramContext<'_>, names: &[String], devices: u32) -> Vec<E
     edits
 }
 
+/// Most names that are given one by one.
+const FEW_NAMES: usize = 3;
+
+/// The arguments to divide, largest first, with their names: the large ones; where these are many, with the small ones
+/// under the same names.
+fn named(case: &ProgramContext<'_>, large: &[usize]) -> (Vec<usize>, Vec<String>) {
+    let names = case.names_of(large, |row| case.is_data(row) || is_divisible(case, row));
+    if names.len() <= FEW_NAMES {
+        return (large.to_vec(), names);
+    }
+    let divided: HashSet<usize> =
+        case.arguments().filter(|&(_, _, number, _)| !is_whole(case, number)).map(|argument| argument.0).collect();
+    let names = case.names_of(large, |row| case.is_data(row) || divided.contains(&row));
+    let meant = Arguments(names.clone());
+    let is_meant = |&(row, path, number, _): &(usize, &str, i64, bool)| {
+        meant.include(path) && is_whole(case, number) && !case.is_data(row) && is_divisible(case, row)
+    };
+    let mut rows: Vec<usize> = case.arguments().filter(is_meant).map(|argument| argument.0).collect();
+    rows.sort_by_key(|&row| std::cmp::Reverse(case.memory.base[row].size));
+    (rows, names)
+}
+
 /// Looks for large replicated arguments.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
-    let rows = rows(case);
-    if rows.is_empty() {
+    let large = rows(case);
+    if large.is_empty() {
         return;
     }
     let devices = case.program.devices();
-    let names = case.names_of(&rows, |row| case.is_data(row) || is_divisible(case, row));
+    let (rows, names) = named(case, &large);
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, edits(case, &names, devices));
     let whole: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
-    let outlines: Vec<Vec<i64>> = rows
+    // Of small ones there are many shapes, which other arrays have too.
+    let outlines: Vec<Vec<i64>> = large
         .iter()
         .filter_map(|&row| case.node(case.memory.base[row].buffer))
         .map(|node| outline(&node.dimensions))
@@ -103,7 +128,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         .filter(|base| case.node(base.buffer).is_some_and(|node| outlines.contains(&outline(&node.dimensions))))
         .map(|base| base.size)
         .total();
-    let stake = whole.saturating_add(results).saturating_add(twin_bytes);
+    let of_large: u64 = large.iter().map(|&row| case.memory.base[row].size).total();
+    let stake = of_large.saturating_add(results).saturating_add(twin_bytes);
     let stake = stake - stake / u64::from(devices);
     if !case.is_worth(stake) {
         return;
@@ -111,18 +137,18 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.at_stake_bytes = Some(Bytes(stake));
     let all = bytes(case).max(whole);
     finding.title = if Bytes(all).short() == Bytes(whole).short() {
-        format!("{} of arguments are replicated on all {devices} devices: {}", Bytes(all).short(), listed(&names, 3))
+        format!("{} of arguments are replicated on all {devices} devices: {}", Bytes(all).short(), listed(&names, FEW_NAMES))
     } else {
         format!(
             "{} of arguments are replicated on all {devices} devices; the largest take {}: {}",
             Bytes(all).short(),
             Bytes(whole).short(),
-            listed(&names, 3)
+            listed(&names, FEW_NAMES)
         )
     };
     finding.why = format!(
         "{} {} not sharded over the mesh. Sharded {devices} ways, these arguments shrink by exactly that factor{}.",
-        listed(&names, 3),
+        listed(&names, FEW_NAMES),
         if names.len() == 1 { "is" } else { "are" },
         if twin_bytes > 0 {
             format!(

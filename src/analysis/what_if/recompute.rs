@@ -19,6 +19,9 @@ use crate::model::{BufferId, ElementType, EventKind, FastMap, HeapEvent, Instruc
 /// Share of what scans save below which nothing is gained by recomputing it.
 const MATTERS: f64 = 0.05;
 
+/// Share of the peak below which layers keep little for the backward pass.
+const LITTLE: f64 = 0.1;
+
 /// Whether each segment is among the first so many, of those that have a forward pass; the others are left as they are.
 fn first_segments(segments: &[Segment], most: usize) -> Vec<bool> {
     // Rows of families are in the order of the program.
@@ -120,7 +123,7 @@ impl State<'_> {
         let is_meant = first_segments(&parts.list, most.map_or(usize::MAX, |most| most as usize));
         let meant = || parts.list.iter().zip(&is_meant).filter(|(_, is_meant)| **is_meant).map(|(segment, _)| segment);
         let is_checkpointed = meant().any(|segment| segment.is_checkpointed);
-        let mut cut = 0usize;
+        let (mut cut, mut cut_bytes) = (0usize, 0u64);
         self.checkpointed.resize(memory.families.list.len(), None);
         for segment in meant() {
             for &row in segment.forward.iter().chain(&segment.recomputed) {
@@ -130,7 +133,10 @@ impl State<'_> {
             let over = parts.backward.get(parts.backward.partition_point(|&at| at <= segment.backward)).copied();
             let times = (segment.needed, segment.backward, over.unwrap_or(u32::MAX));
             for &row in &segment.forward {
-                cut += usize::from(self.compute_again(turn, &parts, row, times));
+                if self.compute_again(turn, &parts, row, times) {
+                    cut += 1;
+                    cut_bytes = cut_bytes.saturating_add(memory.family_bytes[row as usize]);
+                }
             }
             // What the compiler recomputes early by itself is recomputed with the rest of its layer.
             for &row in &segment.recomputed {
@@ -169,6 +175,10 @@ impl State<'_> {
             self.find_nothing(&format!("no layer is called {pattern}"), all);
         } else if cut == 0 {
             self.decline(format!("no layer called {pattern} keeps anything from the forward for the backward pass"));
+        } else if (cut_bytes as f64) < memory.peak as f64 * LITTLE && memory.recomputes_all_at_once(self.program) {
+            self.decline(
+                "a checkpoint around all layers recomputes them at once; what checkpoints around each of them keep instead cannot be told from this program".to_owned(),
+            );
         }
     }
 

@@ -121,7 +121,8 @@ impl State<'_> {
             let is_temporary = matches!(memory.items.get(item), Some(item) if matches!(item.owner, Owner::Family(_)));
             if is_temporary && shape.is_some_and(|known| is_meant(&known.node)) {
                 all = all.saturating_add(bytes);
-                if self.is_changed(item) {
+                // What is one sample already stays one.
+                if self.shape(item).map(|now| &now.node) != shape.map(|known| &known.node) {
                     changed = changed.saturating_add(bytes);
                 }
             }
