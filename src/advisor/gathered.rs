@@ -6,17 +6,20 @@ use super::finding::{ChangesResults, Finding};
 use super::layout_copy;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::{Class, Reason};
+use crate::analysis::flow::{Value, computed};
 use crate::model::Bytes;
 
 /// Name of the rule.
 pub const NAME: &str = "gathered";
 
-/// Whether a temporary is the result of an all-gather: by its opcode, or by the name of the fusion that it was put into.
+/// Whether a temporary is the result of an all-gather or a copy of it: by its opcode, or by the name of the fusion that it
+/// was put into.
 pub(super) fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
-    let at = case.program.buffers.instruction_of(t.buffer);
-    at.is_some_and(|at| {
-        case.program.opcode_name(at).starts_with("all-gather")
-            || case.program.text.instruction_name(at).starts_with("all-gather")
+    let program = case.program;
+    program.buffers.instruction_of(t.buffer).is_some_and(|at| {
+        let at = computed(program, Value { at, index: program.buffer_index(t.buffer) }).at;
+        program.opcode_name(at).starts_with("all-gather")
+            || program.text.instruction_name(at).starts_with("all-gather")
     })
 }
 

@@ -41,22 +41,33 @@ const KINDS: [Kind; 4] = [
     ),
 ];
 
-/// The arguments of a class, largest first, with their bytes.
-fn held(case: &ProgramContext<'_>, class: Class) -> Vec<(u64, usize)> {
+/// Weights and what their optimizer keeps of them, where neither is as much alone.
+const STATE: Kind = (
+    Class::Weight,
+    "training_state",
+    "Weights and optimizer state",
+    "shard them over more devices (FSDP, where weights are gathered layer by layer, or ZeRO for optimizer state alone), keep optimizer state in fewer bytes (`mu_dtype=jnp.bfloat16`, `optax.adafactor`) or on the host",
+);
+
+/// Share of the bytes of weights and optimizer state that another cause may have where they are the first.
+const CLEARLY_LESS: f64 = 0.75;
+
+/// The arguments of some classes, largest first, with their bytes.
+fn held(case: &ProgramContext<'_>, meant: &[Class]) -> Vec<(u64, usize)> {
     let classes = case.analysis.classes(case.program);
     let mut rows: Vec<(u64, usize)> = case
         .arguments()
         .map(|argument| (case.memory.base[argument.0].size, argument.0))
-        .filter(|row| classes.of(case.memory.base[row.1].buffer) == class)
+        .filter(|row| meant.contains(&classes.of(case.memory.base[row.1].buffer)))
         .collect();
     rows.sort_unstable_by(|a, b| b.cmp(a));
     rows
 }
 
-/// Whether no class has more bytes at the peak than `bytes`.
-fn is_largest(case: &ProgramContext<'_>, bytes: u64) -> bool {
+/// Whether no class but those meant has more bytes at the peak than `bytes`.
+fn is_largest(case: &ProgramContext<'_>, meant: &[Class], bytes: u64) -> bool {
     let sums = case.analysis.classes(case.program).sums(case.space.at_peak.rows.iter().copied());
-    sums.first().is_none_or(|largest| largest.1.0 <= bytes)
+    sums.iter().filter(|row| !meant.contains(&row.0)).all(|row| row.1.0 <= bytes)
 }
 
 /// Rules about arguments as such, rather than about how some of their bytes are wasted.
@@ -72,15 +83,39 @@ fn is_told(case: &ProgramContext<'_>, findings: &[Finding], rows: &[(u64, usize)
     })
 }
 
-/// Names the kind of argument that takes most, if it is the largest part of the peak and no other finding says so.
+/// Names the kind of argument that takes most, if it is the largest part of the peak and no other finding says so; where
+/// none is, weights and optimizer state together.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
-    let largest =
-        KINDS.iter().map(|kind| (held(case, kind.0), kind)).max_by_key(|row| row.0.iter().map(|row| row.0).total());
-    let Some((rows, &(class, name, words, advice))) = largest else { return };
-    let bytes: u64 = rows.iter().map(|row| row.0).total();
-    if !case.is_share(bytes, SHARE) || !is_largest(case, bytes) || is_told(case, findings, &rows, bytes) {
+    let sum = |rows: &[(u64, usize)]| rows.iter().map(|row| row.0).total();
+    let largest = KINDS.iter().map(|kind| (held(case, &[kind.0]), kind)).max_by_key(|row| sum(&row.0));
+    if let Some((rows, kind)) = largest
+        && case.is_share(sum(&rows), SHARE)
+    {
+        if is_largest(case, &[kind.0], sum(&rows)) && !is_told(case, findings, &rows, sum(&rows)) {
+            report(case, findings, &rows, kind);
+        }
         return;
     }
+    let both = [Class::Weight, Class::Optimizer];
+    let rows = held(case, &both);
+    let bytes = sum(&rows);
+    let less = (bytes as f64 * CLEARLY_LESS) as u64;
+    if case.memory.has_backward()
+        && case.is_share(bytes, SHARE)
+        && is_largest(case, &both, bytes)
+        && !is_told(case, findings, &rows, less)
+    {
+        report(case, findings, &rows, &STATE);
+    }
+}
+
+fn report(
+    case: &ProgramContext<'_>,
+    findings: &mut Vec<Finding>,
+    rows: &[(u64, usize)],
+    &(class, name, words, advice): &Kind,
+) {
+    let bytes: u64 = rows.iter().map(|row| row.0).total();
     let mut finding = case.finding(name);
     let is_meant = |row: usize| rows.iter().any(|own| own.1 == row);
     let meant: Vec<&str> = rows
@@ -92,12 +127,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let of = if names.is_empty() { String::new() } else { format!(" ({})", listed(&names, 3)) };
     finding.changes_results = ChangesResults::Maybe;
     if class == Class::Weight && !case.memory.has_backward() {
-        in_fewer_bits(case, &mut finding, &rows, &names);
+        in_fewer_bits(case, &mut finding, rows, &names);
     }
     case.stake(&mut finding, bytes);
     finding.title = format!(
         "{words} take{} {} of the peak: {}{of}",
-        if words.ends_with('s') { "" } else { "s" },
+        if words.ends_with('s') || words.contains(" and ") { "" } else { "s" },
         percent(bytes, case.at_peak()),
         Bytes(bytes).short()
     );
@@ -113,10 +148,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.is_guess = guessed.saturating_mul(2) > bytes;
     if let Some(row) = rows.iter().find(|row| finding.is_guess && is_guess(row.1)) {
         let reason = classes.reason(case.memory.base[row.1].buffer).words();
-        let guess = format!(" That they are {} is a guess: {reason}.", class.name().to_lowercase());
+        let guess = format!(" That they are {} is a guess: {reason}.", words.to_lowercase());
         finding.why.push_str(&guess);
     }
-    finding.advice.push(format!("{advice}{}", over_devices(case, &rows, bytes)));
+    finding.advice.push(format!("{advice}{}", over_devices(case, rows, bytes)));
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
     findings.push(finding);
 }

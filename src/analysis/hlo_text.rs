@@ -30,9 +30,12 @@ pub fn instruction_text(program: &Program, instruction: InstructionId) -> String
     }
     let opcode = program.instructions.opcode.get(instruction.index()).copied().unwrap_or_default();
     let name = program.text.instruction_name(instruction);
-    let _ = write!(out, "%{name} = {} {}(", shape(program, instruction), program.opcode_name(instruction));
+    // An argument that comes in a tuple is taken out of it.
+    let is_part = opcode == Opcode::PARAMETER && !program.instructions.operands_of(instruction).is_empty();
+    let word = if is_part { "get-tuple-element" } else { program.opcode_name(instruction) };
+    let _ = write!(out, "%{name} = {} {word}(", shape(program, instruction));
     let argument = program.instructions.argument.get(instruction.index()).copied().unwrap_or_default();
-    if opcode == Opcode::PARAMETER {
+    if opcode == Opcode::PARAMETER && !is_part {
         let _ = write!(out, "{argument}");
     }
     for (i, &operand) in program.instructions.operands_of(instruction).iter().enumerate() {
@@ -46,7 +49,7 @@ pub fn instruction_text(program: &Program, instruction: InstructionId) -> String
         let _ = write!(out, "{separator}{} %{name}", shape(program, operand));
     }
     out.push(')');
-    if opcode == Opcode::GET_TUPLE_ELEMENT {
+    if opcode == Opcode::GET_TUPLE_ELEMENT || is_part {
         let _ = write!(out, ", index={argument}");
     }
     called(program, instruction, opcode, &mut out);

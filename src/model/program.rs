@@ -43,6 +43,9 @@ pub struct Program {
     pub aliases: Vec<InputOutputAlias>,
     /// Donated parameters without a matching result.
     pub donors: Vec<BufferDonor>,
+    /// Whether the arguments come in one tuple, as JAX passes more than 2,000 of them: the number of each is its place
+    /// there, and what takes it out is a parameter with the tuple as its operand.
+    pub are_arguments_in_tuple: bool,
     /// Shardings of the parameters, by parameter number; empty if not in the file.
     pub parameter_shardings: Vec<Sharding>,
     /// Sharding of the result.
@@ -462,6 +465,16 @@ impl Program {
     #[must_use]
     pub fn sharding_of_parameter(&self, number: i64) -> Option<&Sharding> {
         self.parameter_shardings.get(usize::try_from(number).ok()?)
+    }
+
+    /// Number of the argument that a result takes the memory of; `None` if that is part of a nested one.
+    #[must_use]
+    pub fn argument_of(&self, alias: &InputOutputAlias) -> Option<i64> {
+        match alias.parameter_index[..] {
+            [] => Some(alias.parameter),
+            [place] if self.are_arguments_in_tuple => Some(place),
+            _ => None,
+        }
     }
 
     /// Buffers assigned to an allocation.

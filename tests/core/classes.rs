@@ -186,3 +186,16 @@ fn loops_are_told_by_what_their_steps_are() {
         assert_eq!(scene.memory_against(None).data.first().map(DataArgument::batch), batch, "{name}");
     }
 }
+
+/// What a loop passes from step to step, and starts as an empty array without a name, is named by what its steps make of it.
+#[test]
+fn what_a_loop_passes_on_has_a_name() {
+    let files = Files::of_project();
+    let (profile, analysis) = open(&files.case("v5e_prefill_oom"));
+    let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+    let labels = own.labels(program);
+    let space = own.main_space().expect("HBM");
+    let carried = space.at_peak.buffers().find(|&buffer| program.buffer_name(buffer) == "wide.param.2{1}");
+    let carried = carried.expect("the hidden states that layers hand on");
+    assert_eq!(labels.op_name(program, carried), "made from down");
+}

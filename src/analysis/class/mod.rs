@@ -8,7 +8,9 @@ mod reason;
 use rayon::prelude::*;
 
 use super::ProgramAnalysis;
+use super::flow::argument::entry_parameter;
 use super::flow::loops::Role;
+use super::flow::{Value, computed};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
 use super::program::category;
@@ -222,6 +224,15 @@ fn temporary(
         && let Some(&(class, _)) = arguments.get(&argument)
     {
         return (class, if is_gathered { Reason::Gathered } else { Reason::CopyOfArgument });
+    }
+    // What a loop gathers is one step's part of a stack.
+    let value = computed(program, Value { at: instruction, index: program.buffer_index(buffer) });
+    if program.opcode_name(value.at).starts_with("all-gather")
+        && let Some(from) = entry_parameter(program, &analysis.labels(program).loops, &value, true)
+        && let Some(number) = program.instructions.argument.get(from.index())
+        && let Some(&(class, _)) = arguments.get(&i64::from(*number))
+    {
+        return (class, Reason::Gathered);
     }
     match passes.get(instruction.index()) {
         Some(Pass::Backward) => (Class::Gradient, Reason::Backward),

@@ -5,45 +5,17 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use super::like_weights::{like_weights, weights_like};
 use super::loops::{Loops, Part, Role};
 use super::steps::{LoopSteps, Steps};
 use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
+use crate::analysis::names::short_path::short_path;
 use crate::analysis::names::{lookup, scope};
-use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
+use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
 
 /// Most instructions visited when tracing what a value was made from.
 const MOST_LOOKED_AT: usize = 96;
-
-/// Words in argument paths that are common to all arguments or name no part of a model.
-const PLAIN_WORDS: &[&str] = &[
-    "state",
-    "model",
-    "params",
-    "param",
-    "decoder",
-    "encoder",
-    "layers",
-    "layer",
-    "blocks",
-    "block",
-    "kernel",
-    "value",
-    "w",
-    "weight",
-    "weights",
-    "train_state",
-    "states",
-    "leaves",
-    "variables",
-    "first",
-    "rest",
-    "module",
-    "transformer",
-    "backbone",
-    "embedding",
-    "scale",
-];
 
 /// Names that transformations and libraries add to op names and that name no part of a model.
 const PLAIN_SCOPES: &[&str] = &[
@@ -122,7 +94,8 @@ impl Labels {
     pub fn of_next(&self, program: &Program, buffer: BufferId, known: &mut Arguments) -> Option<Label> {
         let at = program.buffers.instruction_of(buffer)?;
         if opcode(program, at) == Opcode::PARAMETER && program.is_in_entry(at) {
-            return None;
+            let place = program.buffer_index(buffer).first().copied().filter(|_| program.are_arguments_in_tuple);
+            return place.map(|place| Label::plain(format!("args[{place}]")));
         }
         let value = Value { at, index: program.buffer_index(buffer) };
         if let Some(part) = self.stack(program, &value, 0) {
@@ -139,7 +112,16 @@ impl Labels {
         if !is_plain(&own) {
             return is_borrowed.then(|| Label { text: scope::short(&own, 3), borrowed: own, ..Label::default() });
         }
-        let made_from = self.made_from(program, &value, known)?;
+        let Some(made_from) = self.made_from(program, &value, known) else {
+            if own.is_empty() && program.opcode_name(at).starts_with("all-gather") {
+                return Some(Label::plain("gathered from all devices".to_owned()));
+            }
+            let start = || program.computation_of(at).and_then(|computation| self.loops.start(computation));
+            return self
+                .in_loop(program, &value, known)
+                .or_else(|| read_by(program, at))
+                .or_else(|| start().and_then(|start| read_by(program, start)));
+        };
         if own.is_empty() && program.opcode_name(at).starts_with("all-gather") {
             return Some(Label::plain(format!("gathered from all devices: {made_from}")));
         }
@@ -166,6 +148,61 @@ impl Labels {
         let value = Value { at, index: program.buffer_index(buffer) };
         self.stack(program, &value, 0).is_none()
             && self.copied_argument(program, &value).is_some_and(|path| !path.is_empty())
+    }
+
+    /// The label of what a loop passes from step to step, or of the empty array that it begins as: that of what the loop's
+    /// body makes of it.
+    fn in_loop(&self, program: &Program, value: &Value, known: &mut Arguments) -> Option<Label> {
+        let mut value = value.clone();
+        for _ in 0..super::MAX_DEPTH {
+            let (at, index) = match opcode(program, value.at) {
+                Opcode::PARAMETER => {
+                    (self.loops.caller(program.computation_of(value.at)?)?, value.index)
+                }
+                Opcode::WHILE => (value.at, value.index),
+                _ => {
+                    let part = self.begun_with(program, value.at)?;
+                    (part.at, part.index.clone())
+                }
+            };
+            let root = super::root(program, super::body(program, at).filter(|_| opcode(program, at) == Opcode::WHILE)?)?;
+            let end = super::computed(program, Value { at: root, index: index.clone() });
+            let is_unchanged = opcode(program, end.at) == Opcode::PARAMETER && end.index == index;
+            if is_unchanged {
+                // It is what the loop around it passes on, or what comes before.
+                value = super::computed(program, Value { at: operand(program, at, 0)?, index });
+                let name = self.loops.op_name(program, value.at);
+                if !is_plain(&name) {
+                    return Some(Label { text: scope::short(&name, 3), borrowed: name, ..Label::default() });
+                }
+                continue;
+            }
+            let name = self.loops.op_name(program, end.at);
+            if !is_plain(&name) {
+                return Some(Label { text: scope::short(&name, 3), borrowed: name, ..Label::default() });
+            }
+            let from = self.made_from(program, &end, known).map(|from| format!("made from {from}"));
+            let like = || {
+                let like = like_weights(program, node_at(program, at, &index)?)?;
+                Some(format!("carried by the loop: like {like}"))
+            };
+            // A name that tells no part of the model is better than none.
+            let borrowed = || {
+                let text = scope::short(&name, 3);
+                (!name.is_empty()).then(|| Label { text, borrowed: name.clone(), ..Label::default() })
+            };
+            return from.or_else(like).map(Label::plain).or_else(borrowed);
+        }
+        None
+    }
+
+    /// The part of a loop's state that begins as an array made before it.
+    fn begun_with(&self, program: &Program, made: InstructionId) -> Option<&Part> {
+        self.loops.parts.iter().find(|part| {
+            operand(program, part.at, 0).is_some_and(|state| {
+                super::computed(program, Value { at: state, index: part.index.clone() }).at == made
+            })
+        })
     }
 
     /// Full name of a buffer: its label, else its framework op name; a copy has that of its source.
@@ -240,12 +277,11 @@ impl Labels {
 
     /// The stack that begins as an empty array.
     fn loop_begun_with(&self, program: &Program, empty: InstructionId) -> Option<&Part> {
-        self.loops.parts.iter().find(|part| {
-            part.layers > 0
-                && operand(program, part.at, 0).is_some_and(|state| {
-                    super::computed(program, Value { at: state, index: part.index.clone() }).at == empty
-                })
-        })
+        let begins = |part: &&Part| {
+            let state = operand(program, part.at, 0);
+            state.is_some_and(|at| super::computed(program, Value { at, index: part.index.clone() }).at == empty)
+        };
+        self.loops.parts.iter().filter(|part| part.layers > 0).find(begins)
     }
 
     fn stack_label(&self, program: &Program, part: &Part, known: &mut Arguments) -> Label {
@@ -399,36 +435,33 @@ impl Labels {
     }
 }
 
+/// Most instructions after one among which its reader is looked for.
+const MOST_AFTER: u32 = 2048;
+
+/// The label of what has no name and is made from nothing that has one: who reads it next.
+fn read_by(program: &Program, at: InstructionId) -> Option<Label> {
+    let computation = program.computations.get(program.computation_of(at)?.index())?;
+    let end = computation.end.min(at.0.saturating_add(MOST_AFTER));
+    let mut meant = vec![at];
+    for row in (at.0 + 1..end).map(InstructionId) {
+        let is_read = program.instructions.operands_of(row).iter().any(|&operand| meant.iter().any(|at| at.0 == operand));
+        if !is_read {
+            continue;
+        }
+        let name = program.text.op_name(row);
+        if !is_plain(&name) {
+            return Some(Label::plain(format!("read by {}", scope::short(&name, 3))));
+        }
+        if handed_on(program, &Value::whole(row)).is_some() || program.opcode_name(row).starts_with("async-") {
+            meant.push(row);
+        }
+    }
+    None
+}
+
 impl Label {
     fn plain(text: String) -> Self {
         Self { text, ..Self::default() }
-    }
-}
-
-/// The weights of which a step's slice of a stack may be the gradient: those with its dimensions and one for the layers,
-/// wherever that is. One or two by name, more by their number; `None` if there are none.
-fn weights_like(program: &Program, node: &ShapeNode, layers: i64) -> Option<String> {
-    let [steps, ref slice @ ..] = node.dimensions[..] else { return None };
-    let is_alike = |dimensions: &[i64]| {
-        let mut places = (0..dimensions.len()).filter(|&place| dimensions[place] == layers);
-        places.any(|place| dimensions[..place].iter().chain(&dimensions[place + 1..]).eq(slice))
-    };
-    let entry = program.entry_computation().filter(|_| steps == layers)?;
-    let parameters = (entry.start..entry.end).map(InstructionId).filter(|&at| opcode(program, at) == Opcode::PARAMETER);
-    let alike = parameters.filter(|&at| program.shape_of(at).is_some_and(|shape| is_alike(&shape.root().dimensions)));
-    let mut names: Vec<String> = alike
-        .map(|at| program.text.op_name(at))
-        .filter(|path| matches!(Hint::of(path), Hint::Weight | Hint::Place))
-        .map(|path| short_path(&path))
-        .filter(|short| !short.is_empty())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    match &names[..] {
-        [] => None,
-        [one] => Some(one.clone()),
-        [one, other] => Some(format!("{one} or {other}")),
-        more => Some(format!("one of {} weights", more.len())),
     }
 }
 
@@ -460,25 +493,6 @@ fn has_named_scope(op_name: &str) -> bool {
 fn is_named(part: &str) -> bool {
     let part = part.trim();
     !part.is_empty() && !scope::is_einsum(part) && !part.contains('(') && !PLAIN_SCOPES.contains(&part)
-}
-
-/// The telling end of an argument's path: `mlp/wi_0` of `state['model']['decoder']['layers']['mlp']['wi_0']['kernel']`.
-#[must_use]
-pub fn short_path(path: &str) -> String {
-    let words: Vec<&str> = path.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()).collect();
-    let telling: Vec<&str> = words
-        .iter()
-        .copied()
-        .filter(|word| {
-            let plain = word.to_ascii_lowercase();
-            !PLAIN_WORDS.contains(&plain.as_str()) && !word.bytes().all(|b| b.is_ascii_digit())
-        })
-        .collect();
-    if telling.is_empty() {
-        // Only numbers and common words: use the whole path.
-        return path.to_owned();
-    }
-    telling[telling.len().saturating_sub(2)..].join("/")
 }
 
 /// Dimensions of one layer's slice: `[4,4096,14336]` of a stack of 32.

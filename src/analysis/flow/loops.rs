@@ -169,6 +169,12 @@ impl Loops {
         start.map_or(own, |&at| program.text.op_name(at))
     }
 
+    /// What starts a computation that runs asynchronously.
+    #[must_use]
+    pub fn start(&self, computation: ComputationId) -> Option<InstructionId> {
+        self.starts.get(&computation).copied()
+    }
+
     /// Whether there is a stack.
     #[must_use]
     pub fn has_stacks(&self) -> bool {

@@ -4,6 +4,7 @@
 pub mod argument;
 pub mod dimensions;
 pub mod label;
+mod like_weights;
 pub mod loops;
 pub mod results;
 pub mod softmax;

@@ -177,7 +177,8 @@ impl Flow {
         let mut is_taken = vec![false; results.len()];
         let mut pairs: Vec<(i64, usize)> = Vec::new();
         let mut paired: FastSet<i64> = FastSet::default();
-        for alias in program.aliases.iter().filter(|alias| alias.parameter_index.is_empty()) {
+        for alias in &program.aliases {
+            let Some(argument) = program.argument_of(alias) else { continue };
             let place = match alias.output_index.as_slice() {
                 [] => Some(0),
                 [place] => usize::try_from(*place).ok(),
@@ -185,8 +186,8 @@ impl Flow {
             };
             if let Some(taken) = place.and_then(|place| is_taken.get_mut(place)) {
                 *taken = true;
-                paired.insert(alias.parameter);
-                pairs.extend(place.map(|place| (alias.parameter, place)));
+                paired.insert(argument);
+                pairs.extend(place.map(|place| (argument, place)));
             }
         }
         let shape = |at: InstructionId| program.shape_of(at).map(|shape| shape.root()).filter(|node| !node.is_tuple());

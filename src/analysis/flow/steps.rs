@@ -174,7 +174,7 @@ impl<'a> Kept<'a> {
         let root = program.entry.and_then(|entry| root(program, entry)).and_then(|root| program.shape_of(root));
         let results = root.into_iter().flat_map(|shape| &shape.nodes).filter(|node| !node.is_tuple());
         Self {
-            donated: program.aliases.iter().map(|alias| alias.parameter).collect(),
+            donated: program.aliases.iter().filter_map(|alias| program.argument_of(alias)).collect(),
             results: results.map(|node| (node.element_type, node.dimensions.as_slice())).collect(),
             program,
         }

@@ -192,6 +192,8 @@ impl Builder<'_> {
             stop.check()?;
             let row = self.flat.sequence[time];
             match self.program.instructions.opcode[row as usize] {
+                // An argument that comes in a tuple.
+                Opcode::PARAMETER if self.operand(row, 0) != NO_ROW => self.forward_one(row, Opcode::GET_TUPLE_ELEMENT),
                 Opcode::PARAMETER | Opcode::FUSION | Opcode::CONSTANT | Opcode::CUSTOM_CALL => {}
                 opcode => self.forward_one(row, opcode),
             }

@@ -8,3 +8,4 @@ pub mod lookup;
 pub mod pass;
 pub mod pattern;
 pub mod scope;
+pub mod short_path;

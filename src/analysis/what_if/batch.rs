@@ -527,7 +527,10 @@ impl GlobalBatch {
             let is_meant = |&(at, &d): &(usize, &i64)| !self.local.contains(&d) && !is_of_layers(at, d) && accept(d);
             places.find(is_meant).map(|(at, _)| at)
         };
-        place(&|d| d == whole).or_else(|| place(&|d| self.whole.contains(&d) && !self.weight_sizes.contains(&d)))
+        // As many as weights have, too, are rows of the batch where they come before others; last, they are columns.
+        let is_known = self.weight_sizes.contains(&whole);
+        let is_row = |at: &usize| !is_known || at + 1 < node.dimensions.len();
+        place(&|d| d == whole).filter(is_row).or_else(|| place(&|d| self.whole.contains(&d) && !self.weight_sizes.contains(&d)))
     }
 }
 
@@ -573,7 +576,10 @@ mod tests {
         let of_features = GlobalBatch { weight_sizes: FastSet::from_iter([4]), ..batch };
         let dimension_beside = |dims: &[i64]| of_features.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
         assert_eq!((dimension_beside(&[16, 3, 4]), dimension_beside(&[4, 16, 512, 512])), (Some(0), None));
-        let batch = of_features;
+        let of_columns = GlobalBatch { weight_sizes: FastSet::from_iter([16]), ..of_features };
+        let dimension_of = |dims: &[i64]| of_columns.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
+        assert_eq!((dimension_of(&[1024, 16]), dimension_of(&[16, 3, 64])), (None, Some(0)), "columns, rows");
+        let batch = GlobalBatch { weight_sizes: FastSet::from_iter([4]), ..of_columns };
         let looped = GlobalBatch { layers: FastSet::from_iter([16]), ..batch };
         let dimension = |dims: &[i64]| looped.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
         assert_eq!(dimension(&[16, 2, 512, 64]), None, "saved by a scan over as many layers");

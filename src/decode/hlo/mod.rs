@@ -16,6 +16,7 @@ mod region;
 mod shapes;
 mod small;
 mod text;
+mod tuple_argument;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -220,6 +221,7 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
         ..Program::default()
     };
     small.fill(&mut program);
+    tuple_argument::split(&mut program, reporter);
     Ok(program)
 }
 

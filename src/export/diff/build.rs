@@ -371,6 +371,7 @@ fn findings(before: &[Finding], after: &[Finding]) -> FindingsDiff {
         rule: finding.rule,
         severity: finding.severity.name(),
         title: finding.title.clone(),
+        before: None,
         saves_bytes: finding.saves_bytes().map(|bytes| bytes.0),
     };
     let mut diff = FindingsDiff::default();
@@ -378,8 +379,9 @@ fn findings(before: &[Finding], after: &[Finding]) -> FindingsDiff {
     for finding in after {
         match left.iter().position(|other| other.rule == finding.rule && other.color == finding.color) {
             Some(at) => {
-                left.remove(at);
-                diff.kept.push(row(finding));
+                let other = left.remove(at);
+                let before = (other.title != finding.title).then(|| other.title.clone());
+                diff.kept.push(FindingDiff { before, ..row(finding) });
             }
             None => diff.new.push(row(finding)),
         }

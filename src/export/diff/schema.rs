@@ -329,6 +329,9 @@ pub struct FindingDiff {
     pub severity: &'static str,
     /// Headline.
     pub title: String,
+    /// Headline before, of a finding on both sides that said something else then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
     /// Bytes by which the peak would drop.
     pub saves_bytes: Option<u64>,
 }

@@ -340,6 +340,9 @@ fn write_findings(out: &mut String, pair: &PairDiff) {
     for (word, rows) in lists {
         for finding in rows.iter().take(MOST_FINDINGS) {
             let _ = writeln!(out, "  {word}: {}: {}  [{}]", finding.severity, finding.title, finding.rule);
+            if let Some(before) = &finding.before {
+                let _ = writeln!(out, "         before: {before}");
+            }
         }
     }
 }

@@ -269,7 +269,8 @@ impl<'a> Walk<'a> {
         let program = self.program;
         let first = operand(program, at, 0);
         match self.opcode(at) {
-            Opcode::PARAMETER | Opcode::CONSTANT => {}
+            Opcode::CONSTANT => {}
+            Opcode::PARAMETER if first.is_none() => {}
             Opcode::TUPLE => {
                 for place in 0..program.instructions.operands_of(at).len() {
                     if let (Some(from), Some(to)) = (operand(program, at, place), self.child(at, place)) {
@@ -277,7 +278,8 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            Opcode::GET_TUPLE_ELEMENT => {
+            // A parameter with an operand is an argument that comes in a tuple.
+            Opcode::GET_TUPLE_ELEMENT | Opcode::PARAMETER => {
                 let element = program.instructions.argument.get(at.index()).copied().unwrap_or(0) as usize;
                 if let Some(from) = first
                     && let Some(node) = self.child(from, element)

@@ -51,4 +51,12 @@ fn row(ui: &mut Ui, context: &ViewContext<'_>, finding: &FindingDiff) {
         cut_label(ui, &finding.title.replace('`', ""), Weight::Regular.at(size::BODY), theme.text, room);
         ui.label(text(format!("{}  {saves}", finding.severity), size::SMALL, Weight::Regular, theme.text2));
     });
+    if let Some(before) = &finding.before {
+        ui.horizontal(|ui| {
+            ui.add_space(3.0 + ui.spacing().item_spacing.x);
+            let words = format!("before: {}", before.replace('`', ""));
+            let room = ui.available_width().max(80.0);
+            cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text2, room);
+        });
+    }
 }

@@ -339,6 +339,11 @@ pub const TERMS: &[Term] = &[
         "Memory of functions that run beside the program, such as the reduction in a sort. It is not counted in the totals.",
     ),
     term(
+        "Training state",
+        &["training_state"],
+        "Weights and what the optimizer keeps of them: what a training step takes in, changes and gives back.",
+    ),
+    term(
         "VMEM",
         &["SMEM", "vector memory"],
         "The small memory beside the cores of a TPU, into which operations load their data. SMEM is the one for scalars.",
