@@ -74,7 +74,7 @@ pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_par
 const CONCAT: &str = "ConcatBitcast";
 
 /// The array that an operation holds whole because it was fetched slice by slice: every operand is a slice of this one
-/// array, and together they have as many elements as it has.
+/// array, or of its bytes, and together they have as many elements as it has.
 #[must_use]
 pub fn fetched_in_slices(program: &Program, at: InstructionId) -> Option<InstructionId> {
     if program.text.custom_call_target(at) != CONCAT {
@@ -103,7 +103,17 @@ pub fn fetched_in_slices(program: &Program, at: InstructionId) -> Option<Instruc
         }
         whole = Some(from);
     }
-    whole.filter(|&whole| fetched == elements(whole) && fetched == elements(at))
+    let whole = whole.filter(|&whole| fetched == elements(whole))?;
+    if fetched == elements(at) {
+        return Some(whole);
+    }
+    // Fetched as bytes, padding and all.
+    let array = super::computed(program, Value::whole(whole)).at;
+    let node = |at: InstructionId| program.shape_of(at).map(crate::model::Shape::root);
+    let is_alike = node(array)
+        .zip(node(at))
+        .is_some_and(|(a, b)| (a.element_type, &a.dimensions) == (b.element_type, &b.dimensions));
+    is_alike.then_some(array)
 }
 
 /// The operand that a fusion passes on, cast at most, beside what it computes: a step that needs the norm of its weights

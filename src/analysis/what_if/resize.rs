@@ -32,14 +32,15 @@ pub fn set_dimension(node: &mut ShapeNode, dimension: usize, size: i64) {
 }
 
 /// The same array with another dimension in the lanes, if a dimension is there that no longer fills them, or one of
-/// pictures beside them does so now, and the array takes less memory so: the compiler usually chooses that layout then.
+/// pictures beside them does so now and did not with as many as there were `before`, and the array takes less memory so:
+/// the compiler usually chooses that layout then.
 #[must_use]
-pub fn with_other_lanes(node: &ShapeNode, dimension: usize) -> Option<ShapeNode> {
+pub fn with_other_lanes(node: &ShapeNode, dimension: usize, before: i64) -> Option<ShapeNode> {
     let lanes = node.first_tile().last().copied().filter(|&lanes| lanes > 0)?;
     let size = *node.dimensions.get(dimension)?;
     let no_longer_fills = node.minor(0) == Some(dimension) && size < lanes;
     // Samples, height, width and channels.
-    let fills_now = node.minor(1) == Some(dimension) && node.dimensions.len() >= 4 && size % lanes == 0;
+    let fills_now = node.minor(1) == Some(dimension) && node.dimensions.len() >= 4 && size % lanes == 0 && before % lanes != 0;
     if !no_longer_fills && !fills_now {
         return None;
     }
@@ -180,16 +181,16 @@ mod tests {
             let tiles: &[&[i64]] = &[&[8, 128], &[2, 1]];
             ShapeNode::tiled(ElementType::BF16, &[batch, 96, 96, channels], &[0, 3, 2, 1], tiles)
         };
-        let other = with_other_lanes(&image(64, 192), 0).expect("192 channels fill lanes better than 64 samples");
+        let other = with_other_lanes(&image(64, 192), 0, 128).expect("192 channels fill lanes better than 64 samples");
         assert_eq!(other.minor(0), Some(3));
         assert!(other.padded_size() < image(64, 192).padded_size());
-        assert_eq!(with_other_lanes(&image(64, 32), 0), None, "32 channels fill them less");
-        assert_eq!(with_other_lanes(&image(128, 192), 0), None, "the batch fills them");
+        assert_eq!(with_other_lanes(&image(64, 32), 0, 128), None, "32 channels fill them less");
+        assert_eq!(with_other_lanes(&image(128, 192), 0, 256), None, "the batch fills them");
         let mut of_channels = image(128, 192);
         if let Some(layout) = of_channels.layout.as_mut().map(Arc::make_mut) {
             layout.minor_to_major.swap(0, 1);
         }
-        let other = with_other_lanes(&of_channels, 0).expect("128 samples fill lanes better than 192 channels");
+        let other = with_other_lanes(&of_channels, 0, 64).expect("128 samples fill lanes better than 192 channels");
         assert_eq!(other, image(128, 192));
     }
 

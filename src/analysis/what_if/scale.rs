@@ -191,9 +191,9 @@ impl State<'_> {
                 _ => by_size.dimension(node).into_iter().collect(),
             };
             for &at in &at {
-                let size = scale(node.dimensions[at]);
-                resize::set_dimension(node, at, size);
-                let other = resize::with_other_lanes(node, at);
+                let before = node.dimensions[at];
+                resize::set_dimension(node, at, scale(before));
+                let other = resize::with_other_lanes(node, at, before);
                 may_stay |= other.is_some();
                 if let Some(other) = other.filter(|_| !is_cautious) {
                     *node = other;

@@ -11,6 +11,7 @@ use foldhash::fast::RandomState;
 pub use mark::Mark;
 use transfer::Kind;
 
+use super::argument::fetched_in_slices;
 use super::{body, operand, root};
 use crate::model::{BufferId, ComputationId, FastMap, InstructionId, Opcode, Program, ShapeNode};
 
@@ -311,6 +312,12 @@ impl<'a> Walk<'a> {
                     && let Some(&computation) = program.instructions.called_by(from).first()
                 {
                     self.call(at, computation, 1, depth);
+                }
+            }
+            Opcode::CUSTOM_CALL if program.instructions.operands_of(at).len() > 1 => {
+                match fetched_in_slices(program, at) {
+                    Some(from) => drop(self.hand_on((from, 0), (at, 0))),
+                    None => self.computed(at),
                 }
             }
             _ => self.computed(at),
