@@ -162,6 +162,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         }
         self.widen_to_best_case();
         self.widen_by_copies();
+        self.widen_by_division();
         self.widen_to_postponing();
         self.widen_to_worst_case();
         // What only takes memory away adds none, if the compiler recomputes as it does now.
@@ -244,6 +245,19 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let high = Bytes(self.expected.saturating_add(copies));
         if high > self.range.1 {
             self.range = (self.range.0.max(lowest_below(high).min(Bytes(self.expected))), high);
+        }
+    }
+
+    /// Where weights are divided as the batch is and layers are not in a scan, the compiler keeps and gathers more than
+    /// before: each of 7 programs took more than arguments and results alone tell, 17 to 39 % in four of them.
+    fn widen_by_division(&mut self) {
+        let kept = &self.trial.memory.kept;
+        if !self.is_unconstrained() || kept.stacks.iter().any(|stack| !stack.is_in_layer) {
+            return;
+        }
+        let high = Bytes((self.expected as f64 * WIDEST) as u64);
+        if high > self.range.1 {
+            self.range = (self.range.0.max(Bytes(self.expected)), high);
         }
     }
 
