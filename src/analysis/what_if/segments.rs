@@ -14,7 +14,7 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::names::scope;
 use crate::analysis::packing::{Families, Family};
-use crate::model::{InstructionId, NO_ROW, Program};
+use crate::model::{BufferId, InstructionId, NO_ROW, Program};
 
 /// The pattern for every layer.
 pub const EVERY: &str = "*";
@@ -178,7 +178,7 @@ impl Segments {
             .filter_map(|input| Some((input.bytes, input.made, names.place(Some(input.layer), String::new, false)?)));
         Self {
             on_chip: on_chip.collect(),
-            inputs: inputs(families, turn, &of_read, &of_family),
+            inputs: inputs(families, turn, &of_read, &of_family, &useful(program, families, turn, (&of_read, &of_family))),
             list: segments,
             backward,
             last_reads,
@@ -199,9 +199,51 @@ fn last_read(turn: &Turn, of_read: &[Option<u32>], row: u32, segment: u32) -> Op
     (!is_input).then(|| reads.last().map_or(0, |read| read.time))
 }
 
+/// Whether each read before the turn is of something that leads to a value of the reading segment which the backward pass
+/// needs: a network that is applied without being trained, under the names of one that is, reads inputs that nothing is
+/// computed from again.
+fn useful(
+    program: &Program,
+    families: &Families,
+    turn: &Turn,
+    (of_read, of_family): (&[Option<u32>], &[Option<u32>]),
+) -> Vec<bool> {
+    let maker = |&(buffer, family): &(u32, u32)| Some((program.buffers.instruction_of(BufferId(buffer))?.0, family));
+    let mut made: Vec<(u32, u32)> = families.member_of.iter().filter_map(maker).collect();
+    made.sort_unstable();
+    let mut is_needed: Vec<bool> =
+        families.list.iter().map(|family| (2 * family.first..2 * family.last).contains(&turn.at)).collect();
+    let reads = turn.reads();
+    let mut order: Vec<usize> = (0..reads.len()).collect();
+    order.sort_unstable_by_key(|&row| std::cmp::Reverse((reads[row].time, row)));
+    let mut useful = vec![true; reads.len()];
+    for row in order {
+        let read = &reads[row];
+        let start = made.partition_point(|own| own.0 < read.reader);
+        let mut own = made[start..].iter().take_while(|own| own.0 == read.reader).map(|own| own.1 as usize).peekable();
+        // What it makes in other memory is not known.
+        useful[row] = own.peek().is_none() || own.any(|family| is_needed[family]);
+        let segment = |of: &[Option<u32>], row: usize| of.get(row).copied().flatten();
+        let is_inside = segment(of_read, row).is_some() && segment(of_read, row) == segment(of_family, read.family as usize);
+        if useful[row] && is_inside {
+            is_needed[read.family as usize] = true;
+        }
+    }
+    useful
+}
+
 /// What segments read from others, as [`Segments::inputs`].
-fn inputs(families: &Families, turn: &Turn, of_read: &[Option<u32>], of_family: &[Option<u32>]) -> Vec<(u32, u32)> {
-    let input = |(read, &segment): (&Read, &Option<u32>)| {
+fn inputs(
+    families: &Families,
+    turn: &Turn,
+    of_read: &[Option<u32>],
+    of_family: &[Option<u32>],
+    useful: &[bool],
+) -> Vec<(u32, u32)> {
+    let input = |((read, &segment), &is_useful): ((&Read, &Option<u32>), &bool)| {
+        if !is_useful {
+            return None;
+        }
         // What is read before the layer runs is not an input, but is cast or copied for it.
         if read.layer.is_some_and(|layer| read.time < turn.window(layer).0) {
             return None;
@@ -211,7 +253,7 @@ fn inputs(families: &Families, turn: &Turn, of_read: &[Option<u32>], of_family: 
         // Of an input that is computed several times, the first is kept.
         (!is_own && is_before && !turn.is_again(read.family)).then_some((read.family, segment?))
     };
-    let mut found: Vec<(u32, u32)> = turn.reads().iter().zip(of_read).filter_map(input).collect();
+    let mut found: Vec<(u32, u32)> = turn.reads().iter().zip(of_read).zip(useful).filter_map(input).collect();
     found.sort_unstable();
     found.dedup();
     found
