@@ -267,10 +267,8 @@ impl<'t, 'a> Outlook<'t, 'a> {
         };
         let high = (postponing as f64 * (1.0 + band_of(self.trial.state.kinds))) as u64;
         // A range wider than that says nothing.
-        let high = Bytes(high.min(room.max(self.range.1.0)).min((self.expected as f64 * WIDEST) as u64));
-        if high > self.range.1 {
-            self.range = (self.range.0.max(lowest_below(high).min(Bytes(self.expected))), high);
-        }
+        let high = high.min(room.max(self.range.1.0)).min((self.range.0.0 as f64 * WIDEST) as u64);
+        self.range.1 = self.range.1.max(Bytes(high));
     }
 
     fn widen_to_worst_case(&mut self) {
