@@ -405,6 +405,8 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText {
         let policy = if case.memory.kept.passes.contains(&Pass::Recomputed) {
             "there are checkpoints already: a policy that saves less, or `jax.checkpoint` without one, which saves the inputs alone"
+        } else if case.memory.kept.scores.is_empty() {
+            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest"
         } else {
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest, attention scores among it"
         };

@@ -4,9 +4,9 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
-use crate::analysis::what_if::Edit;
-use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::analysis::what_if::batch::outline;
+use crate::analysis::what_if::saved_for_backward::BLOCK;
+use crate::analysis::what_if::{Edit, SCAN};
 use crate::model::{Bytes, FastSet, InstructionId, percent};
 
 /// Name of the rule.
@@ -24,7 +24,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let mut finding = case.finding(NAME);
-    let saved = case.fill(&mut finding, vec![Edit::Blockwise("*".to_owned())]);
+    // Blocks of keys that come from other devices in turn: what is left is not to keep the scores of each.
+    let is_ring = case.memory.has_backward() && is_of_ring(case, &held);
+    let edit = if is_ring { Edit::Remat(SCAN.to_owned(), None) } else { Edit::Blockwise("*".to_owned()) };
+    let saved = case.fill(&mut finding, vec![edit]);
     let is_remedied = case.is_worth(saved);
     if !is_remedied {
         // What only has their shape is not worth a word then.
@@ -38,7 +41,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         "Attention scores take {} ({} of the peak){}",
         Bytes(bytes).short(),
         percent(bytes, case.memory.peak.max(1)),
-        if is_remedied { format!(": {}", finding.less(" if computed block by block")) } else { String::new() }
+        match (is_remedied, is_ring) {
+            (true, true) => format!(": {}", finding.less(" if they are computed again in the backward pass")),
+            (true, false) => format!(": {}", finding.less(" if computed block by block")),
+            (false, _) => String::new(),
+        }
     );
     let side = |t: &AtPeak| case.node(t.buffer).and_then(|node| repeated(&node.dimensions));
     let (pair, growth) = if case.memory.kept.are_crossed || sequence < LEAST_POSITIONS {
@@ -49,9 +56,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         ("pair of positions".to_owned(), "product of the lengths")
     };
     finding.why = format!(
-        "At the peak {} one score for each {pair}; the largest is {}. Scores grow with the {growth}; block-wise attention never materialises them in full.",
+        "At the peak {} one score for each {pair}; the largest is {}. Scores grow with the {growth}; {}.",
         counted(held.len(), "temporary holds", "temporaries hold"),
-        case.describe_first(&held)
+        case.describe_first(&held),
+        if is_ring {
+            "keys come from other devices block by block (`ppermute`), but the backward pass keeps the scores of every block"
+        } else {
+            "block-wise attention never materialises them in full"
+        }
     );
     if is_remedied {
         finding.why.push_str(&case.unlike(&finding, bytes));
@@ -59,13 +71,22 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.why.push_str(" By how much the peak falls with that alone cannot be told.");
     }
     let has_backward = case.memory.has_backward();
+    if is_ring {
+        finding.advice.push("`jax.checkpoint` on what is computed for each block, or on the layer: the blocks' scores are computed again, one block at a time".to_owned());
+        finding.advice.push("or a kernel for ring attention with a backward pass of its own, which keeps one number for each row of scores".to_owned());
+        finding.changes_results = ChangesResults::No;
+        finding.buffers = held.iter().map(|t| t.buffer).collect();
+        findings.push(finding);
+        return;
+    }
     let in_the_way = InTheWay::of(case, &held);
     if has_backward && in_the_way.is_none() {
         finding.why.push_str(&kept(case, &held));
     }
     // Scores of one layer at a time are what a checkpoint leaves.
     let is_kept = has_backward && held.iter().filter(|t| case.memory.is_kept(t.family)).count() > 1;
-    let checkpoint = is_kept.then_some("`jax.checkpoint` around the attention alone: only one layer's scores are live at a time");
+    let checkpoint =
+        is_kept.then_some("`jax.checkpoint` around the attention alone: only one layer's scores are live at a time");
     match in_the_way {
         None => {
             finding.advice.push(blockwise(case).to_owned());
@@ -93,6 +114,17 @@ fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     format!(
         " Of each row of scores, splash attention keeps one number for the backward pass and JAX's flash attention {two}; they are not counted here."
     )
+}
+
+/// Whether most scores are stacks that loops save, in a program whose devices pass on keys in turn.
+fn is_of_ring(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
+    let program = case.program;
+    let all: u64 = held.iter().map(|t| t.size).total();
+    let stacked: u64 = held.iter().filter(|t| case.memory.kept.is_stack(t.family)).map(|t| t.size).total();
+    let passes_on = |at: InstructionId| {
+        program.opcode_name(at).starts_with("collective-permute") && program.text.op_name(at).ends_with("/ppermute")
+    };
+    stacked.saturating_mul(2) > all && (0..program.instructions.len() as u32).map(InstructionId).any(passes_on)
 }
 
 /// What the model does to its scores that JAX's kernels for attention block by block do not.

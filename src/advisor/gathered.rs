@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::finding::{ChangesResults, Finding};
 use super::layout_copy;
+use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::{Class, Reason};
 use crate::analysis::flow::{Value, computed};
@@ -18,8 +19,7 @@ pub(super) fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
     let program = case.program;
     program.buffers.instruction_of(t.buffer).is_some_and(|at| {
         let at = computed(program, Value { at, index: program.buffer_index(t.buffer) }).at;
-        program.opcode_name(at).starts_with("all-gather")
-            || program.text.instruction_name(at).starts_with("all-gather")
+        program.opcode_name(at).starts_with("all-gather") || program.text.instruction_name(at).starts_with("all-gather")
     })
 }
 
@@ -80,10 +80,21 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else if whole > 0 {
         finding.advice.push("store it divided along a dimension that the product which reads it keeps, such as the vocabulary for logits, instead of the one that is summed over: each device then computes its part and does not gather the weight; where the batch is divided over the same devices, it gathers the activations that the weight is applied to instead".to_owned());
     }
+    let is_of_experts = |t: &&AtPeak| {
+        let name = case.describe(t.buffer).to_ascii_lowercase();
+        name.contains("expert") || name.contains("moe")
+    };
+    let of_experts = gathered.iter().copied().filter(|t| is_of_experts(t)).map(|t| t.size).total();
+    if of_experts.saturating_mul(2) > whole && case.is_worth(of_experts) {
+        let own = if Library::of(case) == Library::MaxText { " (MaxText: `ici_expert_parallelism`)" } else { "" };
+        finding.advice.push(format!(
+            "most of them are experts: divided over devices by expert{own}, each device computes its own for the tokens of all, and does not gather the others'"
+        ));
+    }
     let is_narrow = |t: &&&AtPeak| case.node(t.buffer).is_some_and(|node| !node.element_type.is_wide_float());
     let narrow: u64 = copied.iter().filter(is_narrow).map(|t| t.size).total();
     let (wide, weights) = case.wide_of_weights();
-    if narrow.saturating_mul(2) > casts && wide.saturating_mul(2) > weights {
+    if case.is_worth(casts) && narrow.saturating_mul(2) > casts && wide.saturating_mul(2) > weights {
         finding.advice.push(
             if case.memory.kept.stacks.is_empty() {
                 "cast weights where a layer uses them, inside the checkpointed function, not all of them before the first layer"

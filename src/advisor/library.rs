@@ -251,11 +251,14 @@ impl Library {
 
     /// How to compute the loss of a large vocabulary in parts.
     #[must_use]
-    pub fn chunked_loss(self, parts: u32) -> String {
+    pub fn chunked_loss(self, parts: u32, has_backward: bool) -> String {
         match self {
             Self::MaxText => format!("MaxText: `num_vocab_tiling={parts}`"),
-            _ => format!(
+            _ if has_backward => format!(
                 "compute logits and loss for {parts} parts of the sequence one after the other: `jax.lax.map` (or `scan`) over the parts with `jax.checkpoint` on the function that goes from hidden states to the loss"
+            ),
+            _ => format!(
+                "compute logits, and what is made of them, for {parts} parts of the sequence one after the other: `jax.lax.map` (or `scan`) over the parts"
             ),
         }
     }

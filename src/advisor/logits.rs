@@ -55,7 +55,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         finding.why.push_str(" With that alone the peak hardly falls: other values then take as much.");
     }
-    finding.advice.push(Library::of(case).chunked_loss(PARTS));
+    finding.advice.push(Library::of(case).chunked_loss(PARTS, case.memory.has_backward()));
     let nodes = || held.iter().filter_map(|t| case.node(t.buffer));
     if nodes().any(|node| node.element_type.is_wide_float()) {
         finding

@@ -50,14 +50,15 @@ impl Kind {
             Self::Logits
         } else if is_among(&kept.scores, t.family) {
             Self::Scores
+        } else if class == Class::Weight || is_gather(case, t) {
+            // Gathered once more in a layer that is checkpointed, too.
+            Self::Weights
         } else if kept.passes.get(t.family) == Some(&Pass::Recomputed) && !kept.is_stack(t.family) {
             Self::Recomputed
         } else if class == Class::Activation || kept.is_stack(t.family) {
             Self::Kept
         } else if class == Class::Gradient {
             Self::Gradients
-        } else if class == Class::Weight || is_gather(case, t) {
-            Self::Weights
         } else {
             Self::Other
         }

@@ -138,7 +138,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     match (worst.first(), decomposed_by) {
         (Some((_, waste)), Some(words)) if is_decomposed(waste) => {
             let bytes = Bytes(waste.decomposed).short();
-            let _ = write!(finding.why, " {bytes} of it lie in what {words} takes and makes, in a layout that the compiler chooses.");
+            let _ = write!(
+                finding.why,
+                " {bytes} of it lie in what {words} takes and makes, in a layout that the compiler chooses."
+            );
             finding.advice.push(format!("{words} pads each matrix: decompose fewer at a time (`jax.lax.map` with `batch_size`), if that padding matters"));
         }
         (Some((rounded, _)), _) => change(case, &mut finding, *rounded),

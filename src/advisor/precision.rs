@@ -2,7 +2,7 @@
 
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
-use super::program_context::{ProgramContext, Total};
+use super::program_context::{AtPeak, ProgramContext, Total};
 use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
 use crate::analysis::what_if::{Arguments, Edit};
@@ -169,6 +169,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.at_most = Some(
             "at most: softmax, losses and norms that the program deliberately computes in f32 stay f32".to_owned(),
         );
+    }
+    let of_transforms = |t: &&AtPeak| is_wide(t.buffer) && case.name(t.family).contains("fft");
+    let transforms: u64 = case.peak.iter().filter(of_transforms).map(|t| t.size).total();
+    if case.is_worth(transforms) {
+        finding.warnings.push(format!(
+            "{} of it are parts of Fourier transforms, which have no 16-bit form in JAX: complex numbers take 64 bits at least",
+            Bytes(transforms).short()
+        ));
     }
     finding.changes_results = ChangesResults::Yes;
     let mut evidence: Vec<_> = case

@@ -78,11 +78,12 @@ pub fn edits(case: &ProgramContext<'_>, names: &[String], devices: u32) -> Vec<E
 /// Most names that are given one by one.
 const FEW_NAMES: usize = 3;
 
-/// The arguments to divide, largest first, with their names: the large ones; where these are many, with the small ones
-/// under the same names.
+/// The arguments to divide, largest first, with their names: the large ones; where these are many, or not most of the
+/// bytes, with the small ones under the same names.
 fn named(case: &ProgramContext<'_>, large: &[usize]) -> (Vec<usize>, Vec<String>) {
     let names = case.names_of(large, |row| case.is_data(row) || is_divisible(case, row));
-    if names.len() <= FEW_NAMES {
+    let of_large = large.iter().map(|&row| case.memory.base[row].size).total();
+    if names.len() <= FEW_NAMES && of_large.saturating_mul(2) >= bytes(case) {
         return (large.to_vec(), names);
     }
     let divided: HashSet<usize> =
@@ -129,7 +130,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         .map(|base| base.size)
         .total();
     let of_large: u64 = large.iter().map(|&row| case.memory.base[row].size).total();
-    let stake = of_large.saturating_add(results).saturating_add(twin_bytes);
+    let stake = of_large.saturating_add(results).saturating_add(twin_bytes).max(whole);
     let stake = stake - stake / u64::from(devices);
     if !case.is_worth(stake) {
         return;
@@ -137,7 +138,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.at_stake_bytes = Some(Bytes(stake));
     let all = bytes(case).max(whole);
     finding.title = if Bytes(all).short() == Bytes(whole).short() {
-        format!("{} of arguments are replicated on all {devices} devices: {}", Bytes(all).short(), listed(&names, FEW_NAMES))
+        format!(
+            "{} of arguments are replicated on all {devices} devices: {}",
+            Bytes(all).short(),
+            listed(&names, FEW_NAMES)
+        )
     } else {
         format!(
             "{} of arguments are replicated on all {devices} devices; the largest take {}: {}",

@@ -27,8 +27,8 @@ const EXPLAINS: u64 = 4;
 /// Least share of allocated bytes saved by a change whose finding comes before one of temporaries in general.
 const CHANGES: f64 = 0.10;
 
-/// Families that hold what a loop passes from step to step (ascending).
-fn loop_state(case: &ProgramContext<'_>) -> Vec<u32> {
+/// Families that hold what a loop passes from step to step (ascending), or of that what it collects.
+fn loop_state(case: &ProgramContext<'_>, roles: &[Role]) -> Vec<u32> {
     let labels = case.analysis.labels(case.program);
     let is_carried = |buffer| {
         let at = case.program.buffers.instruction_of(buffer)?;
@@ -36,7 +36,7 @@ fn loop_state(case: &ProgramContext<'_>) -> Vec<u32> {
         let is_loop = case.program.instructions.opcode.get(at.index()) == Some(&Opcode::WHILE)
             && is_written_by_users(&case.program.text.op_name(at));
         let part = is_loop.then(|| labels.loops.part(at, &case.program.buffer_index(buffer)))??;
-        Some(matches!(part.role, Role::Carry | Role::Collected))
+        Some(roles.contains(&part.role))
     };
     let members = case.memory.families.member_of.iter();
     let mut rows: Vec<u32> = members
@@ -55,14 +55,17 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share(bytes, SHARE) || findings.iter().any(explains) {
         return;
     }
-    let carried = case.held(&loop_state(case));
+    let carried = case.held(&loop_state(case, &[Role::Carry, Role::Collected]));
     let in_loops: u64 = carried.iter().map(|t| t.size).total();
     let is_loop = in_loops.saturating_mul(2) > bytes;
+    let collected: u64 = case.held(&loop_state(case, &[Role::Collected])).iter().map(|t| t.size).total();
+    let is_collected = collected.saturating_mul(2) > in_loops;
     let mut finding = case.finding(if is_loop { LOOP } else { NAME });
     case.stake(&mut finding, if is_loop { in_loops } else { bytes });
     finding.title = if is_loop {
         format!(
-            "The state of loops takes {} of the peak: {}",
+            "{} {} of the peak: {}",
+            if is_collected { "What loops collect takes" } else { "The state of loops takes" },
             percent(in_loops, case.at_peak()),
             Bytes(in_loops).short()
         )
@@ -78,7 +81,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         held.iter().take(MOST).map(|t| format!("{} {}", Bytes(t.size).short(), case.describe(t.buffer))).collect();
     finding.why = format!(
         "{} live at the peak; the largest: {}.",
-        if is_loop {
+        if is_loop && is_collected {
+            counted(held.len(), "array that is filled step by step is", "arrays that are filled step by step are")
+        } else if is_loop {
             counted(
                 held.len(),
                 "array that is passed from step to step is",
@@ -90,7 +95,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         largest.join("; ")
     );
     finding.why.extend(kinds.as_ref().and_then(Kinds::sentence));
-    if is_loop {
+    if is_loop && is_collected {
+        finding.advice.push("collect less in each step: what is made of it (a sum, a mean, the last step), carried through the loop, or only the arrays that are read afterwards".to_owned());
+        finding.advice.push("fewer steps at a time, or a narrower type".to_owned());
+    } else if is_loop {
         finding.advice.push("pass less from step to step: a narrower type, fewer positions, or only indices of what is kept outside the loop".to_owned());
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
     } else {

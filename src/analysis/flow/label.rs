@@ -156,16 +156,15 @@ impl Labels {
         let mut value = value.clone();
         for _ in 0..super::MAX_DEPTH {
             let (at, index) = match opcode(program, value.at) {
-                Opcode::PARAMETER => {
-                    (self.loops.caller(program.computation_of(value.at)?)?, value.index)
-                }
+                Opcode::PARAMETER => (self.loops.caller(program.computation_of(value.at)?)?, value.index),
                 Opcode::WHILE => (value.at, value.index),
                 _ => {
                     let part = self.begun_with(program, value.at)?;
                     (part.at, part.index.clone())
                 }
             };
-            let root = super::root(program, super::body(program, at).filter(|_| opcode(program, at) == Opcode::WHILE)?)?;
+            let root =
+                super::root(program, super::body(program, at).filter(|_| opcode(program, at) == Opcode::WHILE)?)?;
             let end = super::computed(program, Value { at: root, index: index.clone() });
             let is_unchanged = opcode(program, end.at) == Opcode::PARAMETER && end.index == index;
             if is_unchanged {
@@ -444,7 +443,8 @@ fn read_by(program: &Program, at: InstructionId) -> Option<Label> {
     let end = computation.end.min(at.0.saturating_add(MOST_AFTER));
     let mut meant = vec![at];
     for row in (at.0 + 1..end).map(InstructionId) {
-        let is_read = program.instructions.operands_of(row).iter().any(|&operand| meant.iter().any(|at| at.0 == operand));
+        let is_read =
+            program.instructions.operands_of(row).iter().any(|&operand| meant.iter().any(|at| at.0 == operand));
         if !is_read {
             continue;
         }

@@ -530,7 +530,9 @@ impl GlobalBatch {
         // As many as weights have, too, are rows of the batch where they come before others; last, they are columns.
         let is_known = self.weight_sizes.contains(&whole);
         let is_row = |at: &usize| !is_known || at + 1 < node.dimensions.len();
-        place(&|d| d == whole).filter(is_row).or_else(|| place(&|d| self.whole.contains(&d) && !self.weight_sizes.contains(&d)))
+        place(&|d| d == whole)
+            .filter(is_row)
+            .or_else(|| place(&|d| self.whole.contains(&d) && !self.weight_sizes.contains(&d)))
     }
 }
 

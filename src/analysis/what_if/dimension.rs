@@ -3,9 +3,13 @@
 use super::base::Role;
 use super::batch::outline;
 use super::follows::Follows;
+use super::memory::Owner;
 use super::resize;
 use super::state::State;
-use crate::model::ShapeNode;
+use crate::model::{Bytes, ShapeNode};
+
+/// Fewest positions of which one may be cut off.
+const LEAST_CUT: i64 = 16;
 
 impl State<'_> {
     /// Gives dimensions of one size another, and their products with others in proportion.
@@ -51,10 +55,33 @@ impl State<'_> {
         if changed == 0 {
             self.warn(format!("no buffer has a dimension of {from}"));
         }
+        self.warn_of_one_less(from);
         let twice = arguments.iter().filter(|n| n.dimensions.iter().filter(|&&d| d == from).count() > 1).count();
         if twice > 0 {
             self.warn(format!(
                 "{twice} arguments have more than one dimension of {from}; all of them are changed, which may be more than you intend"
+            ));
+        }
+    }
+
+    /// Warns where temporaries have one less instead of a size, as where a loss cuts the last position off.
+    fn warn_of_one_less(&mut self, size: i64) {
+        let memory = self.memory;
+        let (mut of_size, mut of_less) = (0u64, 0u64);
+        for (item, &bytes) in memory.items.iter().zip(&memory.item_bytes) {
+            let node = resize::node_of(self.program, item.buffer);
+            let Some(node) = node.filter(|_| matches!(item.owner, Owner::Family(_))) else { continue };
+            if node.dimensions.contains(&size) {
+                of_size = of_size.saturating_add(bytes);
+            } else if size > LEAST_CUT && node.dimensions.contains(&(size - 1)) {
+                of_less = of_less.saturating_add(bytes);
+            }
+        }
+        if of_less > of_size {
+            let less = size - 1;
+            self.warn(format!(
+                "{} of temporaries have a dimension of {less}, not {size}, and stay as they are: where the last position is cut off, change {less} too",
+                Bytes(of_less).short()
             ));
         }
     }

@@ -40,7 +40,8 @@ pub fn with_other_lanes(node: &ShapeNode, dimension: usize, before: i64) -> Opti
     let size = *node.dimensions.get(dimension)?;
     let no_longer_fills = node.minor(0) == Some(dimension) && size < lanes;
     // Samples, height, width and channels.
-    let fills_now = node.minor(1) == Some(dimension) && node.dimensions.len() >= 4 && size % lanes == 0 && before % lanes != 0;
+    let fills_now =
+        node.minor(1) == Some(dimension) && node.dimensions.len() >= 4 && size % lanes == 0 && before % lanes != 0;
     if !no_longer_fills && !fills_now {
         return None;
     }

@@ -178,7 +178,13 @@ impl Segments {
             .filter_map(|input| Some((input.bytes, input.made, names.place(Some(input.layer), String::new, false)?)));
         Self {
             on_chip: on_chip.collect(),
-            inputs: inputs(families, turn, &of_read, &of_family, &useful(program, families, turn, (&of_read, &of_family))),
+            inputs: inputs(
+                families,
+                turn,
+                &of_read,
+                &of_family,
+                &useful(program, families, turn, (&of_read, &of_family)),
+            ),
             list: segments,
             backward,
             last_reads,
@@ -224,7 +230,8 @@ fn useful(
         // What it makes in other memory is not known.
         useful[row] = own.peek().is_none() || own.any(|family| is_needed[family]);
         let segment = |of: &[Option<u32>], row: usize| of.get(row).copied().flatten();
-        let is_inside = segment(of_read, row).is_some() && segment(of_read, row) == segment(of_family, read.family as usize);
+        let is_inside =
+            segment(of_read, row).is_some() && segment(of_read, row) == segment(of_family, read.family as usize);
         if useful[row] && is_inside {
             is_needed[read.family as usize] = true;
         }
