@@ -37,4 +37,5 @@ mod report_fields;
 mod report_snapshots;
 mod runtime;
 mod sessions;
+mod tuple_arguments;
 mod wire_oracle;
