@@ -3,6 +3,7 @@
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::ProgramContext;
+use crate::analysis::class::Class;
 use crate::analysis::once::once;
 use crate::analysis::what_if::{Depth, Edit, TryVerdict, batch};
 use crate::model::{Bytes, UnitSystem, percent};
@@ -107,7 +108,9 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
     let parts = [2u32, 3, 4, 5, 7, 8].into_iter().find(|&parts| now % i64::from(parts) == 0);
     let Some(parts) = parts.filter(|_| case.memory.micro_batches(case.program) == 1) else { return String::new() };
     let prediction = case.try_out(&[Edit::Micro(parts)]);
-    if prediction.undecided.is_some() {
+    // What they take besides half the batch is not less than nothing.
+    let half = case.try_out(&[Edit::Batch(0.5)]).expected();
+    if prediction.undecided.is_some() || prediction.expected() < half {
         return String::new();
     }
     let comes_to = prediction.sentence(case.memory.capacity, UnitSystem::Binary);
@@ -191,7 +194,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             .advice
             .push("a smaller batch changes training; the learning rate usually has to be adjusted".to_owned());
     } else {
-        finding.advice.push("run the parts one after the other: results stay the same, in more time".to_owned());
+        let classes = case.analysis.classes(case.program);
+        let has_cache = case.memory.base.iter().any(|base| classes.of(base.buffer) == Class::Cache);
+        let each = if has_cache { ", each to its end, so that only its part of the cache is there" } else { "" };
+        finding.advice.push(format!("run the parts one after the other{each}: results stay the same, in more time"));
     }
     // Equal parts, as for micro-batches: the fewest that fit.
     let parts = [2i64, 4, 8, 16, 32, 64].into_iter().filter(|parts| now % (parts * micro) == 0);

@@ -13,6 +13,22 @@ use crate::model::Bytes;
 /// Name of the rule.
 pub const NAME: &str = "gathered";
 
+/// What to do about a weight that one product reads, such as that of the head.
+const KEPT_ALONG: &str = "store it divided along a dimension that the product which reads it keeps, such as the vocabulary for logits, instead of the one that is summed over: each device then computes its part and does not gather the weight; where the batch is divided over the same devices, it gathers the activations that the weight is applied to instead";
+
+/// Share of what is gathered from which one array stands for all.
+const NEARLY_ALL: f64 = 0.8;
+
+/// Whether one of some arrays, largest first, is nearly all of them.
+fn of_one(gathered: &[&AtPeak], whole: u64) -> bool {
+    gathered.iter().map(|t| t.size).max().is_some_and(|largest| largest as f64 >= whole as f64 * NEARLY_ALL)
+}
+
+/// Whether the layers are in a scan already.
+fn has_scan(case: &ProgramContext<'_>) -> bool {
+    case.memory.kept.stacks.iter().any(|stack| !stack.is_in_layer)
+}
+
 /// Whether a temporary is the result of an all-gather or a copy of it: by its opcode, or by the name of the fusion that it
 /// was put into.
 pub(super) fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
@@ -73,12 +89,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if in_loops > 0 && in_loops == gathered.len() {
         let them = if gathered.len() == 1 { "it" } else { "them" };
         let _ = write!(finding.why, " A loop gathers {them} for one of its steps at a time.");
+    } else if gathered.len() > 1 && (of_one(&gathered, whole) || has_scan(case)) {
+        finding.advice.push(KEPT_ALONG.to_owned());
     } else if gathered.len() > 1 && !case.memory.has_backward() {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`".to_owned());
     } else if gathered.len() > 1 {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
     } else if whole > 0 {
-        finding.advice.push("store it divided along a dimension that the product which reads it keeps, such as the vocabulary for logits, instead of the one that is summed over: each device then computes its part and does not gather the weight; where the batch is divided over the same devices, it gathers the activations that the weight is applied to instead".to_owned());
+        finding.advice.push(KEPT_ALONG.to_owned());
     }
     let is_of_experts = |t: &&AtPeak| {
         let name = case.describe(t.buffer).to_ascii_lowercase();

@@ -269,7 +269,7 @@ impl Library {
         match self {
             Self::MaxText => "MaxText: `attention=flash`",
             Self::Keras if is_keras_own => {
-                "Keras takes flash attention by itself where the layer has no dropout on its scores, no bias and returns none of them: set the attention's `dropout=0.0`; its `flash_attention=True` says what else is in the way"
+                "Keras takes flash attention by itself where a TPU is there when the step is traced and the layer has no dropout on its scores, no bias and returns none of them; its `flash_attention=True` says what is in the way"
             }
             Self::Torchax => {
                 "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`), called through `torchax.interop.call_jax`; `torch.nn.functional.scaled_dot_product_attention` computes all scores in torchax 0.0.13"

@@ -203,7 +203,7 @@ fn change(case: &ProgramContext<'_>, finding: &mut Finding, Rounded { size, tile
 
 fn advice(Rounded { size, padded, tile }: Rounded, waste: &Waste) -> String {
     if let Some(down) = rounded_down(size, tile) {
-        return format!("make {size} a multiple of {tile}: {down} wastes nothing");
+        return format!("make {size} a multiple of {tile}, such as {down}, if the model allows it");
     }
     if size < tile {
         let apart =
@@ -231,7 +231,7 @@ mod tests {
         );
         assert_eq!(
             advice(Rounded { size: 130, padded: 256, tile: 128 }, &waste),
-            "make 130 a multiple of 128: 128 wastes nothing"
+            "make 130 a multiple of 128, such as 128, if the model allows it"
         );
     }
 }

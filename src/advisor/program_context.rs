@@ -362,7 +362,7 @@ impl<'a> ProgramContext<'a> {
             left.filter(|left| **left > 0).map(|left| *left -= 1).is_some()
         };
         let results = self.memory.base.iter().filter(|base| is_next_value(base)).map(|base| base.size).total();
-        if saved <= alone || results == 0 {
+        if saved <= alone || !self.is_worth(results) {
             return String::new();
         }
         format!(

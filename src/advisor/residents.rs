@@ -3,6 +3,7 @@
 use super::finding::{ChangesResults, Finding, Severity};
 use super::program_context::{ProgramContext, Total, counted, listed, short_names};
 use super::state_in_place::{self, parts};
+use super::zero::NEXT_TO_NOTHING;
 use super::{arguments, donation, oversized, replicated};
 use crate::analysis::class::{Certainty, Class};
 use crate::analysis::what_if::{Arguments, Edit};
@@ -122,7 +123,8 @@ fn report(
         .iter()
         .filter_map(|own| case.arguments().find(|argument| argument.0 == own.1).map(|argument| argument.1))
         .collect();
-    let others: Vec<&str> = case.arguments().filter(|a| !is_meant(a.0)).map(|a| a.1).collect();
+    let counts = |row: usize| case.memory.base[row].size.saturating_mul(NEXT_TO_NOTHING) >= bytes;
+    let others: Vec<&str> = case.arguments().filter(|a| !is_meant(a.0) && counts(a.0)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
     let of = if names.is_empty() { String::new() } else { format!(" ({})", listed(&names, 3)) };
     finding.changes_results = ChangesResults::Maybe;
@@ -151,6 +153,16 @@ fn report(
         let guess = format!(" That they are {} is a guess: {reason}.", words.to_lowercase());
         finding.why.push_str(&guess);
     }
+    // Narrow already.
+    let is_wide = |row: &&(u64, usize)| {
+        case.node(case.memory.base[row.1].buffer).is_some_and(|node| node.element_type.is_wide_float())
+    };
+    let wide = rows.iter().filter(is_wide).map(|row| row.0).total();
+    let advice = if case.is_worth(wide) {
+        advice.to_owned()
+    } else {
+        advice.replace("`mu_dtype=jnp.bfloat16`, ", "").replace(", `mu_dtype=jnp.bfloat16`", "")
+    };
     finding.advice.push(format!("{advice}{}", over_devices(case, rows, bytes)));
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
     findings.push(finding);

@@ -7,6 +7,7 @@ use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::loops::{Role, is_written_by_users};
 use crate::analysis::names::pass::Pass;
+use crate::analysis::what_if::Edit;
 use crate::model::{Bytes, Opcode, percent};
 
 /// Name of the rule.
@@ -103,7 +104,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
     } else {
         finding.advice.push("compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`), or in a narrower type".to_owned());
-        if case.memory.kept.passes.contains(&Pass::Recomputed) {
+        let is_of_samples = || case.is_worth(case.saved(&case.try_out(&[Edit::Batch(0.5)])));
+        if case.memory.kept.passes.contains(&Pass::Recomputed) && !is_of_samples() {
+            finding.advice.push("the layers are checkpointed already, and fewer samples take no less".to_owned());
+        } else if case.memory.kept.passes.contains(&Pass::Recomputed) {
             finding.advice.push("the layers are checkpointed already: beside that, fewer samples at a time, as micro-batches or on more devices".to_owned());
         } else if case.memory.has_backward() {
             finding

@@ -12,7 +12,7 @@ use crate::model::Bytes;
 pub const NAME: &str = "zero";
 
 /// Fewer than one in so many bytes do not matter.
-const NEXT_TO_NOTHING: u64 = 1000;
+pub(super) const NEXT_TO_NOTHING: u64 = 1000;
 
 /// Looks for optimizer state among the replicated arguments.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {

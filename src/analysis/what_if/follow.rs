@@ -88,9 +88,16 @@ impl<'a> State<'a> {
     pub(super) fn copies_in(&mut self, is_meant: &[bool], ty: ElementType) {
         let is_copy: Vec<bool> =
             self.followers().copy_of.iter().map(|row| row.is_some_and(|row| is_meant[row as usize])).collect();
-        for (family, _) in is_copy.iter().enumerate().filter(|row| *row.1) {
+        // What is in that type already is copied for another layout.
+        let (program, memory) = (self.program, self.memory);
+        let is_cast = |row: u32| {
+            let node = resize::node_of(program, memory.base[row as usize].buffer);
+            node.is_some_and(|node| node.element_type != ty)
+        };
+        for (family, row) in self.followers().copy_of.iter().enumerate().filter(|row| is_copy[row.0]) {
             let root = self.memory.families.list[family].root;
-            if resize::node_of(self.program, root).is_some_and(|node| node.element_type == ty) {
+            let is_in_it = resize::node_of(self.program, root).is_some_and(|node| node.element_type == ty);
+            if is_in_it && row.is_some_and(is_cast) {
                 self.dropped[family] = true;
             }
         }

@@ -435,7 +435,9 @@ impl Memory {
     /// Whether the compiler was already short of memory, and so packed by size and rematerialised.
     #[must_use]
     pub fn is_under_pressure(&self) -> bool {
-        self.rematerialised > 0 || self.pressure().is_some_and(|share| share > crate::analysis::packing::FALLBACK_SHARE)
+        let is_full = || self.pressure().is_some_and(|share| share > crate::analysis::packing::FALLBACK_SHARE);
+        // With hardly any temporaries there is nothing to save.
+        self.rematerialised > 0 || (self.temporaries() > self.allocated / super::prediction::HARDLY_ANY && is_full())
     }
 
     /// Rows of the arguments whose path passes a test.

@@ -48,7 +48,7 @@ impl TryVerdict {
 }
 
 /// Temporaries below this fraction (1/20) of what is allocated leave the compiler nothing to save.
-const HARDLY_ANY: u64 = 20;
+pub(super) const HARDLY_ANY: u64 = 20;
 
 /// Relative error within which the bytes of a best or worst case are known.
 pub(super) const NEAR: f64 = 0.05;
@@ -312,7 +312,7 @@ impl Memory {
                     many => format!("{} temporaries are", thousands(many as u64)),
                 }
             ));
-        } else if self.is_under_pressure() && self.temporaries() > self.allocated / HARDLY_ANY {
+        } else if self.is_under_pressure() {
             warnings.push(
                 "the program takes more than 83 % of the available memory: the compiler may have saved memory already, and may use room that a change frees".to_owned(),
             );
