@@ -108,9 +108,9 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
     let parts = [2u32, 3, 4, 5, 7, 8].into_iter().find(|&parts| now % i64::from(parts) == 0);
     let Some(parts) = parts.filter(|_| case.memory.micro_batches(case.program) == 1) else { return String::new() };
     let prediction = case.try_out(&[Edit::Micro(parts)]);
-    // What they take besides half the batch is not less than nothing.
-    let half = case.try_out(&[Edit::Batch(0.5)]).expected();
-    if prediction.undecided.is_some() || prediction.expected() < half {
+    // What two of them take besides half the batch is not less than nothing.
+    let is_less = || parts == 2 && prediction.expected() < case.try_out(&[Edit::Batch(0.5)]).expected();
+    if prediction.undecided.is_some() || is_less() {
         return String::new();
     }
     let comes_to = prediction.sentence(case.memory.capacity, UnitSystem::Binary);
