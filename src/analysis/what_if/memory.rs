@@ -30,6 +30,9 @@ use crate::model::{
     TpuGeneration,
 };
 
+/// Temporaries below this fraction (1/20) of what is allocated leave the compiler nothing to save.
+pub(super) const HARDLY_ANY: u64 = 20;
+
 /// A buffer whose size a change may alter.
 #[derive(Debug, Clone, Copy)]
 pub struct Item {
@@ -437,7 +440,7 @@ impl Memory {
     pub fn is_under_pressure(&self) -> bool {
         let is_full = || self.pressure().is_some_and(|share| share > crate::analysis::packing::FALLBACK_SHARE);
         // With hardly any temporaries there is nothing to save.
-        self.rematerialised > 0 || (self.temporaries() > self.allocated / super::prediction::HARDLY_ANY && is_full())
+        self.rematerialised > 0 || (self.temporaries() > self.allocated / HARDLY_ANY && is_full())
     }
 
     /// Rows of the arguments whose path passes a test.

@@ -1,7 +1,7 @@
 //! What some changes are predicted to do: the peak, allocated bytes, whether it fits, and the expected error.
 
 use super::edit::Edit;
-use super::memory::Memory;
+use super::memory::{HARDLY_ANY, Memory};
 use super::outcome::Outcome;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Packer, Placement};
@@ -46,9 +46,6 @@ impl TryVerdict {
         }
     }
 }
-
-/// Temporaries below this fraction (1/20) of what is allocated leave the compiler nothing to save.
-pub(super) const HARDLY_ANY: u64 = 20;
 
 /// Relative error within which the bytes of a best or worst case are known.
 pub(super) const NEAR: f64 = 0.05;
