@@ -151,12 +151,11 @@ impl InTheWay {
         }
         let outlines: FastSet<Vec<i64>> =
             held.iter().filter_map(|t| case.node(t.buffer)).map(|node| outline(&node.dimensions)).collect();
-        let elements: FastSet<i64> = outlines.iter().map(|sizes| sizes.iter().product()).collect();
         let program = case.program;
+        // What is drawn is compared with the share that is dropped.
         let is_drawn = |at: InstructionId| {
-            let Some(node) = program.shape_of(at).map(crate::model::Shape::root) else { return false };
-            elements.contains(&node.dimensions.iter().fold(1i64, |all, &size| all.saturating_mul(size)))
-                && outlines.contains(&outline(&node.dimensions))
+            program.opcode_name(at) == "compare"
+                && program.shape_of(at).is_some_and(|shape| outlines.contains(&outline(&shape.root().dimensions)))
                 && program.text.op_name(at).split('/').any(|part| {
                     let part = part.to_ascii_lowercase();
                     DRAWS.iter().any(|word| part.contains(word))

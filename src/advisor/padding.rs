@@ -25,6 +25,8 @@ const FEW: u64 = 8;
 struct Waste {
     bytes: u64,
     buffers: Vec<BufferId>,
+    /// Bytes in each of them.
+    of_each: Vec<u64>,
     /// Bytes of it in arrays that the compiler's own decompositions take or make.
     decomposed: u64,
 }
@@ -85,8 +87,6 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut total = 0u64;
     let mut causes: BTreeMap<Rounded, Waste> = BTreeMap::new();
     let mut padded: Vec<(u64, BufferId)> = Vec::new();
-    let readers = taken_by_decompositions(case.program);
-    let mut decomposed_by = None;
     for &(size, buffer) in &all {
         let Some(node) = case.node(buffer) else { continue };
         let waste = size.saturating_sub(node.unpadded_size().0);
@@ -102,14 +102,21 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             let bytes = (waste as f64 * d.factor().ln() / logs) as u64;
             entry.bytes = entry.bytes.saturating_add(bytes);
             entry.buffers.push(buffer);
-            if let Some(words) = decomposition(case.program, &readers, buffer) {
-                entry.decomposed = entry.decomposed.saturating_add(bytes);
-                decomposed_by.get_or_insert(words);
-            }
+            entry.of_each.push(bytes);
         }
     }
     if !case.is_share(total, SHARE) {
         return;
+    }
+    let readers = taken_by_decompositions(case.program);
+    let mut decomposed_by = None;
+    for waste in causes.values_mut() {
+        for (&buffer, &bytes) in waste.buffers.iter().zip(&waste.of_each) {
+            if let Some(words) = decomposition(case.program, &readers, buffer) {
+                waste.decomposed = waste.decomposed.saturating_add(bytes);
+                decomposed_by.get_or_insert(words);
+            }
+        }
     }
     padded.sort_by_key(|&(waste, buffer)| (std::cmp::Reverse(waste), buffer));
     let mut finding = case.finding(NAME);

@@ -239,7 +239,8 @@ fn extend_by_uses(context: &Context<'_>, pinned: &[bool], ranges: &mut Ranges) -
     for (time, &row) in context.flat.sequence.iter().enumerate() {
         context.stop.check()?;
         let Some(at) = use_time(context, row, time as u32) else { continue };
-        let whole = !matches!(context.opcode(row), Opcode::GET_TUPLE_ELEMENT | Opcode::COPY);
+        // An argument that comes in a tuple is a parameter that reads its element.
+        let whole = !matches!(context.opcode(row), Opcode::GET_TUPLE_ELEMENT | Opcode::COPY | Opcode::PARAMETER);
         for &operand in context.program.instructions.operands_of(InstructionId(row)) {
             if operand == NO_ROW {
                 continue;

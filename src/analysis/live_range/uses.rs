@@ -36,7 +36,7 @@ impl LiveRanges {
             if matches!(opcode, Opcode::TUPLE | Opcode::DOMAIN) {
                 continue;
             }
-            let whole = !matches!(opcode, Opcode::GET_TUPLE_ELEMENT | Opcode::COPY);
+            let whole = !matches!(opcode, Opcode::GET_TUPLE_ELEMENT | Opcode::COPY | Opcode::PARAMETER);
             let reads = program.instructions.operands_of(InstructionId(row)).iter().any(|&operand| {
                 let Some(operand_time) = (operand != NO_ROW).then(|| self.flat.time_of(operand)).flatten() else {
                     return false;

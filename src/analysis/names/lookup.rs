@@ -40,10 +40,9 @@ pub fn argument_paths(program: &Program) -> FastMap<i64, String> {
         .collect();
     let path = |&row: &u32| {
         let number = i64::from(*program.instructions.argument.get(row as usize)?);
-        let path = program.text.op_name(InstructionId(row));
         // One that comes in a tuple has no name.
-        let is_nameless = program.are_arguments_in_tuple && path.is_empty();
-        Some((number, if is_nameless { format!("args[{number}]") } else { path }))
+        let in_tuple = program.are_arguments_in_tuple.then(|| format!("args[{number}]"));
+        Some((number, in_tuple.unwrap_or_else(|| program.text.op_name(InstructionId(row)))))
     };
     parameters.par_iter().filter_map(path).collect::<Vec<_>>().into_iter().collect()
 }

@@ -606,9 +606,22 @@ fn last_reads(program: &Program, analysis: &ProgramAnalysis, base: &[Base]) -> V
     };
     // The argument that each instruction of the entry computation passes on, or NO_ROW.
     let mut stands_for: FastMap<u32, u32> = FastMap::default();
+    let mut by_number: FastMap<i64, u32> = FastMap::default();
     for (i, base) in base.iter().enumerate() {
-        if let (Role::Argument { .. }, Some(instruction)) = (&base.role, program.buffers.instruction_of(base.buffer)) {
+        let Role::Argument { number, .. } = base.role else { continue };
+        if program.are_arguments_in_tuple {
+            by_number.insert(number, i as u32);
+        } else if let Some(instruction) = program.buffers.instruction_of(base.buffer) {
             stands_for.insert(instruction.0, i as u32);
+        }
+    }
+    // What takes an argument out of the tuple of all of them.
+    for row in (entry.start..entry.end).filter(|_| program.are_arguments_in_tuple) {
+        let is_argument = program.instructions.opcode.get(row as usize) == Some(&Opcode::PARAMETER)
+            && !program.instructions.operands_of(InstructionId(row)).is_empty();
+        let number = program.instructions.argument.get(row as usize).copied().map(i64::from);
+        if let Some(&argument) = number.filter(|_| is_argument).and_then(|number| by_number.get(&number)) {
+            stands_for.insert(row, argument);
         }
     }
     // Arguments in a tuple: whatever takes the tuple reads them until it ends.

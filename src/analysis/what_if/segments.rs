@@ -214,25 +214,33 @@ fn useful(
     turn: &Turn,
     (of_read, of_family): (&[Option<u32>], &[Option<u32>]),
 ) -> Vec<bool> {
-    let maker = |&(buffer, family): &(u32, u32)| Some((program.buffers.instruction_of(BufferId(buffer))?.0, family));
-    let mut made: Vec<(u32, u32)> = families.member_of.iter().filter_map(maker).collect();
-    made.sort_unstable();
+    // Families by the instruction that makes a member of them.
+    let made = families
+        .member_of
+        .iter()
+        .filter_map(|&(buffer, family)| Some((program.buffers.instruction_of(BufferId(buffer))?.index(), family)));
+    let mut start = vec![0u32; program.instructions.len() + 2];
+    made.clone().for_each(|(at, _)| start[at + 2] += 1);
+    for at in 2..start.len() {
+        start[at] += start[at - 1];
+    }
+    let mut of_maker = vec![0u32; families.member_of.len()];
+    for (at, family) in made {
+        of_maker[start[at + 1] as usize] = family;
+        start[at + 1] += 1;
+    }
     let mut is_needed: Vec<bool> =
         families.list.iter().map(|family| (2 * family.first..2 * family.last).contains(&turn.at)).collect();
     let reads = turn.reads();
-    let mut order: Vec<usize> = (0..reads.len()).collect();
-    order.sort_unstable_by_key(|&row| std::cmp::Reverse((reads[row].time, row)));
     let mut useful = vec![true; reads.len()];
-    for row in order {
-        let read = &reads[row];
-        let start = made.partition_point(|own| own.0 < read.reader);
-        let mut own = made[start..].iter().take_while(|own| own.0 == read.reader).map(|own| own.1 as usize).peekable();
-        // What it makes in other memory is not known.
-        useful[row] = own.peek().is_none() || own.any(|family| is_needed[family]);
-        let segment = |of: &[Option<u32>], row: usize| of.get(row).copied().flatten();
-        let is_inside =
-            segment(of_read, row).is_some() && segment(of_read, row) == segment(of_family, read.family as usize);
-        if useful[row] && is_inside {
+    // What is made of a family comes after it, so that it is known by then whether it is needed.
+    for (row, read) in reads.iter().enumerate().rev() {
+        let at = read.reader as usize;
+        let own = &of_maker[start[at] as usize..start[at + 1] as usize];
+        // What it makes in other memory, or in that of an earlier array, is not known.
+        useful[row] = own.is_empty() || own.iter().any(|&made| is_needed[made as usize] || made < read.family);
+        let own_segment = of_family.get(read.family as usize).copied().flatten();
+        if useful[row] && own_segment.is_some() && of_read.get(row).copied().flatten() == own_segment {
             is_needed[read.family as usize] = true;
         }
     }

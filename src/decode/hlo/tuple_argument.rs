@@ -2,7 +2,10 @@
 //! and what takes it out of the tuple is its parameter.
 
 use crate::decode::reporter::Reporter;
-use crate::model::{InstructionId, Opcode, Program, ShardingKind};
+use crate::model::{InstructionId, Opcode, Program, ShardingKind, thousands};
+
+/// Most arguments that JAX passes one by one.
+const MOST_IN_JAX: usize = 2000;
 
 /// Makes arguments of the arrays of the entry's only parameter, if that is a tuple of arrays.
 pub fn split(program: &mut Program, reporter: &Reporter) {
@@ -36,8 +39,10 @@ pub fn split(program: &mut Program, reporter: &Reporter) {
         program.parameter_shardings = std::mem::take(&mut whole.elements);
     }
     program.are_arguments_in_tuple = true;
+    let why = if count > MOST_IN_JAX { ", as JAX passes more than 2,000 of them," } else { "" };
     reporter.info(format!(
-        "The {count} arguments come in one tuple, as JAX passes more than 2,000 of them, and have no names: they are called args[0], args[1], \u{2026}; what each is for is told from its use"
+        "The {} arguments come in one tuple{why} and have no names: they are called args[0], args[1], \u{2026}; what each is for is told from its use",
+        thousands(count as u64)
     ));
 }
 
