@@ -70,18 +70,24 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         finding.why.push_str(" By how much the peak falls with that alone cannot be told.");
     }
-    let has_backward = case.memory.has_backward();
     if is_ring {
         finding.advice.push("`jax.checkpoint` on what is computed for each block, or on the layer: the blocks' scores are computed again, one block at a time".to_owned());
         finding.advice.push("or a kernel for ring attention with a backward pass of its own, which keeps one number for each row of scores".to_owned());
-        finding.changes_results = ChangesResults::No;
-        finding.buffers = held.iter().map(|t| t.buffer).collect();
-        findings.push(finding);
-        return;
+    } else {
+        advise(case, &mut finding, &held);
     }
-    let in_the_way = InTheWay::of(case, &held);
+    // Same results up to the order of summation.
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}
+
+/// How to keep fewer scores, and what block-wise attention keeps of them where nothing is in its way.
+fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
+    let has_backward = case.memory.has_backward();
+    let in_the_way = InTheWay::of(case, held);
     if has_backward && in_the_way.is_none() {
-        finding.why.push_str(&kept(case, &held));
+        finding.why.push_str(&kept(case, held));
     }
     // Scores of one layer at a time are what a checkpoint leaves.
     let is_kept = has_backward && held.iter().filter(|t| case.memory.is_kept(t.family)).count() > 1;
@@ -97,10 +103,6 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             finding.advice.push(format!("{}{}", blockwise(case), obstacle.words()));
         }
     }
-    // Same results up to the order of summation.
-    finding.changes_results = ChangesResults::No;
-    finding.buffers = held.iter().map(|t| t.buffer).collect();
-    findings.push(finding);
 }
 
 /// What block-wise attention keeps of the scores for the backward pass. Without a scan the compiler makes the rows that

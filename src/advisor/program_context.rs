@@ -23,6 +23,9 @@ pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/x
 const LESS: f64 = 0.7;
 const MORE: f64 = 1.015;
 
+/// Fewer than one in so many bytes do not matter.
+const NEXT_TO_NOTHING: u64 = 1000;
+
 /// What is allocated is this fraction (1/20) above the bytes that are live at once, or more, where the compiler fills the
 /// memory with what it need not compute again.
 const FILLED: u64 = 20;
@@ -415,6 +418,12 @@ impl<'a> ProgramContext<'a> {
         let is_wide =
             |row: usize| self.node(self.memory.base[row].buffer).is_some_and(|node| node.element_type.is_wide_float());
         self.names_of(rows, is_wide)
+    }
+
+    /// Whether an argument counts beside others of so many bytes: what is next to nothing may go by their name.
+    #[must_use]
+    pub fn counts_beside(&self, row: usize, bytes: u64) -> bool {
+        self.memory.base[row].size.saturating_mul(NEXT_TO_NOTHING) >= bytes
     }
 
     /// Bytes of the weights that are 32-bit floats, and of all.

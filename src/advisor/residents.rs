@@ -3,7 +3,6 @@
 use super::finding::{ChangesResults, Finding, Severity};
 use super::program_context::{ProgramContext, Total, counted, listed, short_names};
 use super::state_in_place::{self, parts};
-use super::zero::NEXT_TO_NOTHING;
 use super::{arguments, donation, oversized, replicated};
 use crate::analysis::class::{Certainty, Class};
 use crate::analysis::what_if::{Arguments, Edit};
@@ -123,8 +122,8 @@ fn report(
         .iter()
         .filter_map(|own| case.arguments().find(|argument| argument.0 == own.1).map(|argument| argument.1))
         .collect();
-    let counts = |row: usize| case.memory.base[row].size.saturating_mul(NEXT_TO_NOTHING) >= bytes;
-    let others: Vec<&str> = case.arguments().filter(|a| !is_meant(a.0) && counts(a.0)).map(|a| a.1).collect();
+    let others: Vec<&str> =
+        case.arguments().filter(|a| !is_meant(a.0) && case.counts_beside(a.0, bytes)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
     let of = if names.is_empty() { String::new() } else { format!(" ({})", listed(&names, 3)) };
     finding.changes_results = ChangesResults::Maybe;

@@ -11,9 +11,6 @@ use crate::model::Bytes;
 /// Name of the rule.
 pub const NAME: &str = "zero";
 
-/// Fewer than one in so many bytes do not matter.
-pub(super) const NEXT_TO_NOTHING: u64 = 1000;
-
 /// Looks for optimizer state among the replicated arguments.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
@@ -30,7 +27,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     // What is next to nothing beside them may be divided too, so that all have one name.
-    let counts = |row: usize| is_divisible(row) && case.memory.base[row].size.saturating_mul(NEXT_TO_NOTHING) >= bytes;
+    let counts = |row: usize| is_divisible(row) && case.counts_beside(row, bytes);
     let names = case.names_of(&rows, counts);
     let mut finding = case.remedy(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Shard(Arguments(names.clone()), devices)]);

@@ -110,7 +110,7 @@ impl Labels {
         // A prefetch has no name; its operand's is its own.
         let own = if is_borrowed { self.loops.op_name(program, at) } else { name };
         if !is_plain(&own) {
-            return is_borrowed.then(|| Label { text: scope::short(&own, 3), borrowed: own, ..Label::default() });
+            return is_borrowed.then(|| Label::borrowed(own));
         }
         let Some(made_from) = self.made_from(program, &value, known) else {
             if own.is_empty() && program.opcode_name(at).starts_with("all-gather") {
@@ -159,7 +159,7 @@ impl Labels {
                 Opcode::PARAMETER => (self.loops.caller(program.computation_of(value.at)?)?, value.index),
                 Opcode::WHILE => (value.at, value.index),
                 _ => {
-                    let part = self.begun_with(program, value.at)?;
+                    let part = self.begun_with(program, value.at, false)?;
                     (part.at, part.index.clone())
                 }
             };
@@ -172,13 +172,13 @@ impl Labels {
                 value = super::computed(program, Value { at: operand(program, at, 0)?, index });
                 let name = self.loops.op_name(program, value.at);
                 if !is_plain(&name) {
-                    return Some(Label { text: scope::short(&name, 3), borrowed: name, ..Label::default() });
+                    return Some(Label::borrowed(name));
                 }
                 continue;
             }
             let name = self.loops.op_name(program, end.at);
             if !is_plain(&name) {
-                return Some(Label { text: scope::short(&name, 3), borrowed: name, ..Label::default() });
+                return Some(Label::borrowed(name));
             }
             let from = self.made_from(program, &end, known).map(|from| format!("made from {from}"));
             let like = || {
@@ -186,22 +186,19 @@ impl Labels {
                 Some(format!("carried by the loop: like {like}"))
             };
             // A name that tells no part of the model is better than none.
-            let borrowed = || {
-                let text = scope::short(&name, 3);
-                (!name.is_empty()).then(|| Label { text, borrowed: name.clone(), ..Label::default() })
-            };
+            let borrowed = || (!name.is_empty()).then(|| Label::borrowed(name.clone()));
             return from.or_else(like).map(Label::plain).or_else(borrowed);
         }
         None
     }
 
-    /// The part of a loop's state that begins as an array made before it.
-    fn begun_with(&self, program: &Program, made: InstructionId) -> Option<&Part> {
-        self.loops.parts.iter().find(|part| {
-            operand(program, part.at, 0).is_some_and(|state| {
-                super::computed(program, Value { at: state, index: part.index.clone() }).at == made
-            })
-        })
+    /// The part of a loop's state, or only the stack of one, that begins as an array made before it.
+    fn begun_with(&self, program: &Program, made: InstructionId, is_stack: bool) -> Option<&Part> {
+        let begins = |part: &&Part| {
+            let state = operand(program, part.at, 0);
+            state.is_some_and(|at| super::computed(program, Value { at, index: part.index.clone() }).at == made)
+        };
+        self.loops.parts.iter().filter(|part| !is_stack || part.layers > 0).find(begins)
     }
 
     /// Full name of a buffer: its label, else its framework op name; a copy has that of its source.
@@ -254,9 +251,11 @@ impl Labels {
                     continue;
                 }
                 Opcode::CUSTOM_CALL if program.text.custom_call_target(value.at) == "AllocateBuffer" => {
-                    return self.loop_begun_with(program, value.at);
+                    return self.begun_with(program, value.at, true);
                 }
-                _ if program.opcode_name(value.at) == "broadcast" => return self.loop_begun_with(program, value.at),
+                _ if program.opcode_name(value.at) == "broadcast" => {
+                    return self.begun_with(program, value.at, true);
+                }
                 _ => {
                     value = handed_on(program, &value)?;
                     continue;
@@ -272,15 +271,6 @@ impl Labels {
             value = Value { at: operand(program, part.at, 0)?, index: part.index.clone() };
         }
         None
-    }
-
-    /// The stack that begins as an empty array.
-    fn loop_begun_with(&self, program: &Program, empty: InstructionId) -> Option<&Part> {
-        let begins = |part: &&Part| {
-            let state = operand(program, part.at, 0);
-            state.is_some_and(|at| super::computed(program, Value { at, index: part.index.clone() }).at == empty)
-        };
-        self.loops.parts.iter().filter(|part| part.layers > 0).find(begins)
     }
 
     fn stack_label(&self, program: &Program, part: &Part, known: &mut Arguments) -> Label {
@@ -462,6 +452,11 @@ fn read_by(program: &Program, at: InstructionId) -> Option<Label> {
 impl Label {
     fn plain(text: String) -> Self {
         Self { text, ..Self::default() }
+    }
+
+    /// The framework op name of another, shortened.
+    fn borrowed(name: String) -> Self {
+        Self { text: scope::short(&name, 3), borrowed: name, ..Self::default() }
     }
 }
 

@@ -336,7 +336,7 @@ impl Memory {
 
     /// The families with their names and passes.
     pub(super) fn named(&self) -> Named<'_> {
-        Named { families: &self.families, names: &self.family_names, passes: &self.kept.passes }
+        Named { families: &self.families, names: &self.family_names, passes: &self.kept.passes, makers: &self.makers }
     }
 
     /// What is in a result's memory while the argument to be donated to it is still read: bytes, and first and last

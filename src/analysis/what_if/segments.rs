@@ -14,7 +14,7 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::names::scope;
 use crate::analysis::packing::{Families, Family};
-use crate::model::{BufferId, InstructionId, NO_ROW, Program};
+use crate::model::{InstructionId, NO_ROW, Program};
 
 /// The pattern for every layer.
 pub const EVERY: &str = "*";
@@ -43,6 +43,8 @@ pub struct Named<'a> {
     pub names: &'a [String],
     /// The pass, by family.
     pub passes: &'a [Pass],
+    /// Pairs of instruction and family: the instruction makes a member of the family. Ascending.
+    pub makers: &'a [(u32, u32)],
 }
 
 /// The segments that a pattern names.
@@ -114,7 +116,7 @@ impl<'a> SegmentNames<'a> {
 impl Segments {
     /// Looks for what a pattern names.
     pub fn new(program: &Program, named: Named<'_>, turn: &Turn, pattern: &str) -> Self {
-        let Named { families, names: operations, passes } = named;
+        let Named { families, names: operations, passes, .. } = named;
         let mut names = SegmentNames::new(turn, pattern);
         let mut segments: Vec<Segment> = Vec::new();
         let mut backward: Vec<Option<u32>> = Vec::new();
@@ -178,13 +180,7 @@ impl Segments {
             .filter_map(|input| Some((input.bytes, input.made, names.place(Some(input.layer), String::new, false)?)));
         Self {
             on_chip: on_chip.collect(),
-            inputs: inputs(
-                families,
-                turn,
-                &of_read,
-                &of_family,
-                &useful(program, families, turn, (&of_read, &of_family)),
-            ),
+            inputs: inputs(families, turn, &of_read, &of_family, &useful(program, named, turn, (&of_read, &of_family))),
             list: segments,
             backward,
             last_reads,
@@ -210,24 +206,17 @@ fn last_read(turn: &Turn, of_read: &[Option<u32>], row: u32, segment: u32) -> Op
 /// computed from again.
 fn useful(
     program: &Program,
-    families: &Families,
+    Named { families, makers, .. }: Named<'_>,
     turn: &Turn,
     (of_read, of_family): (&[Option<u32>], &[Option<u32>]),
 ) -> Vec<bool> {
-    // Families by the instruction that makes a member of them.
-    let made = families
-        .member_of
-        .iter()
-        .filter_map(|&(buffer, family)| Some((program.buffers.instruction_of(BufferId(buffer))?.index(), family)));
-    let mut start = vec![0u32; program.instructions.len() + 2];
-    made.clone().for_each(|(at, _)| start[at + 2] += 1);
-    for at in 2..start.len() {
-        start[at] += start[at - 1];
+    // First row of the makers, by instruction.
+    let mut start = vec![0u32; program.instructions.len() + 1];
+    for maker in makers {
+        start[maker.0 as usize + 1] += 1;
     }
-    let mut of_maker = vec![0u32; families.member_of.len()];
-    for (at, family) in made {
-        of_maker[start[at + 1] as usize] = family;
-        start[at + 1] += 1;
+    for at in 1..start.len() {
+        start[at] += start[at - 1];
     }
     let mut is_needed: Vec<bool> =
         families.list.iter().map(|family| (2 * family.first..2 * family.last).contains(&turn.at)).collect();
@@ -236,9 +225,9 @@ fn useful(
     // What is made of a family comes after it, so that it is known by then whether it is needed.
     for (row, read) in reads.iter().enumerate().rev() {
         let at = read.reader as usize;
-        let own = &of_maker[start[at] as usize..start[at + 1] as usize];
+        let own = &makers[start[at] as usize..start[at + 1] as usize];
         // What it makes in other memory, or in that of an earlier array, is not known.
-        useful[row] = own.is_empty() || own.iter().any(|&made| is_needed[made as usize] || made < read.family);
+        useful[row] = own.is_empty() || own.iter().any(|&(_, made)| is_needed[made as usize] || made < read.family);
         let own_segment = of_family.get(read.family as usize).copied().flatten();
         if useful[row] && own_segment.is_some() && of_read.get(row).copied().flatten() == own_segment {
             is_needed[read.family as usize] = true;
