@@ -4,10 +4,9 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
-use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::analysis::what_if::{Edit, SCAN};
-use crate::model::{Bytes, FastSet, InstructionId, percent};
+use crate::model::{Bytes, FastSet, InstructionId, outline, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "attention_scores";

@@ -8,9 +8,8 @@ use crate::analysis::class::Class;
 use crate::analysis::flow::label::is_product;
 use crate::analysis::flow::{Value, computed};
 use crate::analysis::names::scope::numbered;
-use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::saved_for_backward::is_among;
-use crate::model::{Bytes, InstructionId, NO_ROW};
+use crate::model::{Bytes, InstructionId, NO_ROW, outline};
 
 /// Name of the rule.
 pub const NAME: &str = "duplicate";

@@ -4,8 +4,7 @@ use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::replicated;
 use crate::analysis::flow::steps::Steps;
-use crate::analysis::what_if::batch::outline;
-use crate::model::{Bytes, FastSet};
+use crate::model::{Bytes, FastSet, outline};
 
 /// Name of the rule.
 pub const NAME: &str = "gradients";

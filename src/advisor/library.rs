@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::program_context::{ProgramContext, listed};
 use crate::analysis::flow::steps::Steps;
+use crate::analysis::what_if::Memory;
 use crate::model::InstructionId;
 
 /// Most patterns of layers that are listed.
@@ -249,11 +250,18 @@ impl Library {
         }
     }
 
-    /// How to compute the loss of a large vocabulary in parts.
+    /// How to compute the loss of a large vocabulary in parts, or each part in as many more.
     #[must_use]
-    pub fn chunked_loss(self, parts: u32, has_backward: bool) -> String {
+    pub fn chunked_loss(self, parts: u32, memory: &Memory) -> String {
+        let has_backward = memory.has_backward();
         match self {
+            Self::MaxText if memory.kept.are_in_parts => {
+                format!("MaxText: `num_vocab_tiling` {parts} times as large as it is")
+            }
             Self::MaxText => format!("MaxText: `num_vocab_tiling={parts}`"),
+            _ if memory.kept.are_in_parts => {
+                format!("let the loop over parts of the loss take {parts} times as many, shorter ones")
+            }
             _ if has_backward => format!(
                 "compute logits and loss for {parts} parts of the sequence one after the other: `jax.lax.map` (or `scan`) over the parts with `jax.checkpoint` on the function that goes from hidden states to the loss"
             ),

@@ -39,13 +39,18 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         named(case, &held, vocabulary),
         Bytes(bytes).short(),
         if is_remedied {
-            format!(": {}", finding.less(&format!(" in {PARTS} chunks")))
+            format!(": {}", finding.less(&in_chunks(case)))
         } else {
             format!(", {}", percent(bytes, case.memory.peak.max(1)))
         }
     );
+    let positions = if case.memory.kept.are_in_parts {
+        "for one part of the positions, as a loop computes the loss in parts already"
+    } else {
+        "for all positions at once"
+    };
     finding.why = format!(
-        "At the peak, {} the vocabulary as a dimension, for all positions at once; the largest is {}.{} The loss needs only one number per position; logits and their gradient are intermediate values.",
+        "At the peak, {} the vocabulary as a dimension, {positions}; the largest is {}.{} The loss needs only one number per position; logits and their gradient are intermediate values.",
         counted(held.len(), "temporary has", "temporaries have"),
         case.describe_first(&held),
         copied(case, &held)
@@ -55,7 +60,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         finding.why.push_str(" With that alone the peak hardly falls: other values then take as much.");
     }
-    finding.advice.push(Library::of(case).chunked_loss(PARTS, case.memory.has_backward()));
+    finding.advice.push(Library::of(case).chunked_loss(PARTS, &case.memory));
     let nodes = || held.iter().filter_map(|t| case.node(t.buffer));
     if nodes().any(|node| node.element_type.is_wide_float()) {
         finding
@@ -69,6 +74,15 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// What the change is, in a title.
+fn in_chunks(case: &ProgramContext<'_>) -> String {
+    if case.memory.kept.are_in_parts {
+        format!(" in {PARTS} times as many chunks")
+    } else {
+        format!(" in {PARTS} chunks")
+    }
 }
 
 /// What has the vocabulary as a dimension, with its verb: `Logits over a vocabulary of 32,000 take`.

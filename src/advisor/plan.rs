@@ -385,7 +385,7 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps)
             "{parts} micro-batches: run the step on one part of the batch at a time ({}) and sum the gradients",
             library.micro_batches(Some(*parts))
         ),
-        Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts, case.memory.has_backward()),
+        Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts, &case.memory),
         Edit::Blockwise(_) => super::attention::blockwise(case).to_owned(),
         Edit::Donate(arguments) => library.donate(&arguments.in_words()),
         Edit::Constrain(parts) => format!(

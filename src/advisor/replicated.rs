@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{ProgramContext, Total, listed};
 use crate::analysis::class::Class;
-use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::{Arguments, Edit, Role};
-use crate::model::Bytes;
+use crate::model::{Bytes, outline};
 
 /// Name of the rule.
 pub const NAME: &str = "replicated";

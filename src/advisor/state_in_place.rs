@@ -7,9 +7,8 @@ use super::gathered::is_gather;
 use super::layout_copy::copied_argument;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use crate::analysis::class::Class;
-use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::{Arguments, Edit, Role};
-use crate::model::{BufferId, Bytes, ElementType, InstructionId, Opcode, Program, ShapeNode, percent};
+use crate::model::{BufferId, Bytes, ElementType, InstructionId, Opcode, Program, ShapeNode, outline, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "state_in_place";

@@ -51,7 +51,7 @@ pub use reported::{ReportedPeak, ReportedRanges, ReportedSpace, ReportedUse};
 pub use runtime::{
     AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Clock, Execution, GivenPeak, LiveAllocation,
 };
-pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode};
+pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode, outline};
 pub use strings::Strings;
 pub use tiles::{
     ExecutionProfile, LARGEST_ROWS, LiveNode, Liveness, TileCategory, TileColumn, TileMemory, TileProgram, TileRow,

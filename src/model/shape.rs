@@ -320,6 +320,14 @@ impl Shape {
     }
 }
 
+/// Dimensions above 1, sorted: equal for arrays that differ in the order of their dimensions only.
+#[must_use]
+pub fn outline(dimensions: &[i64]) -> Vec<i64> {
+    let mut outline: Vec<i64> = dimensions.iter().copied().filter(|&d| d > 1).collect();
+    outline.sort_unstable();
+    outline
+}
+
 #[cfg(test)]
 impl ShapeNode {
     /// An array with a tiled layout.

@@ -6,6 +6,7 @@ pub mod dimensions;
 pub mod label;
 mod like_weights;
 pub mod loops;
+pub mod loss_in_parts;
 pub mod results;
 pub mod softmax;
 pub mod steps;

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{Value, computed};
-use crate::model::{InstructionId, NO_ROW, Program, ShapeNode};
+use super::{Value, computed, opcode};
+use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline};
 
 /// Fewest positions of attention scores that matter.
 pub const LEAST_POSITIONS: i64 = 256;
@@ -24,6 +24,8 @@ pub struct Softmax {
     /// Those without that one matrix product makes and another takes, with a batch and more: so do scores of some
     /// positions for others.
     pub crossed: Vec<Crossed>,
+    /// Computations with an exponential of logits.
+    logits_in: HashSet<ComputationId>,
 }
 
 /// Scores of some positions for others, as far as shapes tell.
@@ -50,8 +52,7 @@ impl Softmax {
                 continue;
             }
             let Some(node) = program.shape_of(at).map(crate::model::Shape::root) else { continue };
-            let mut dimensions: Vec<i64> = node.dimensions.iter().copied().filter(|&d| d > 1).collect();
-            dimensions.sort_unstable();
+            let dimensions = outline(&node.dimensions);
             // Where a picture's points have classes, the classes are what a softmax runs over.
             let is_over = |positions: i64| summed_over(program, at, &dimensions).is_none_or(|size| size == positions);
             if let Some(positions) = repeated(&dimensions).filter(|&d| d >= LEAST_POSITIONS && is_over(d)) {
@@ -71,13 +72,25 @@ impl Softmax {
                     let is_batched = products.are_batched(&dimensions);
                     found.crossed.push(Crossed { keys: summed, outline: dimensions.clone(), is_batched });
                 }
-                let is_new = !found.logits.iter().any(|known| known.1 == dimensions);
-                if summed == widest && widest >= LEAST_CLASSES && is_new {
-                    found.logits.push((widest, dimensions));
+                if summed == widest && widest >= LEAST_CLASSES {
+                    found.logits_in.extend(program.computation_of(at));
+                    if !found.logits.iter().any(|known| known.1 == dimensions) {
+                        found.logits.push((widest, dimensions));
+                    }
                 }
             }
         }
         found
+    }
+
+    /// Whether a value, or what it is a copy of, is made by a fusion that takes exponentials of logits of these dimensions
+    /// (those above 1, sorted): probabilities, or the gradient of logits.
+    #[must_use]
+    pub fn make_logits(&self, program: &Program, value: Value, dimensions: &[i64]) -> bool {
+        let made = computed(program, value).at;
+        opcode(program, made) == Opcode::FUSION
+            && self.logits.iter().any(|known| known.1 == dimensions)
+            && program.instructions.called_by(made).iter().any(|called| self.logits_in.contains(called))
     }
 
     /// Whether an array (its dimensions above 1, sorted) holds attention scores: what a softmax runs over, or that with
@@ -263,7 +276,7 @@ mod tests {
 
     #[test]
     fn scores_by_relative_position_are_wider() {
-        let softmax = Softmax { scores: [vec![8, 16, 1500, 1500]].into(), logits: Vec::new(), crossed: Vec::new() };
+        let softmax = Softmax { scores: [vec![8, 16, 1500, 1500]].into(), ..Softmax::default() };
         let are_scores = |outline: &[i64]| softmax.are_scores(outline, &[2048].into());
         assert!(are_scores(&[8, 16, 1500, 1500]) && are_scores(&[8, 16, 1500, 2999]));
         assert!(!are_scores(&[8, 16, 1500, 6000]) && !are_scores(&[8, 16, 1500, 2048]));

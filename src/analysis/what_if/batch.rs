@@ -9,7 +9,7 @@ use crate::analysis::flow::label::Labels;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::analysis::packing::Families;
-use crate::model::{ElementType, FastMap, FastSet, InstructionId, Program, Shape, ShapeNode};
+use crate::model::{ElementType, FastMap, FastSet, InstructionId, Program, Shape, ShapeNode, outline};
 
 /// An argument with a batch in its leading dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -327,14 +327,6 @@ pub fn products(data: &[DataArgument], times: i64) -> Vec<i64> {
     sizes.sort_unstable();
     sizes.dedup();
     sizes
-}
-
-/// Dimensions above 1, sorted; tells weights from activations.
-#[must_use]
-pub fn outline(dimensions: &[i64]) -> Vec<i64> {
-    let mut outline: Vec<i64> = dimensions.iter().copied().filter(|&d| d > 1).collect();
-    outline.sort_unstable();
-    outline
 }
 
 /// Outlines of all arguments that hold no batch.

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::base::{Base, Role};
-use super::batch::{DataArgument, outline};
+use super::batch::DataArgument;
 use crate::analysis::class::{Certainty, Class, Classes};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
 use crate::analysis::flow::steps::LoopSteps;
 use crate::analysis::packing::Families;
-use crate::model::{FastSet, Program, ShapeNode};
+use crate::model::{FastSet, Program, ShapeNode, outline};
 
 /// Share of the bytes of temporaries that must have the batch as a dimension.
 const MOST: f64 = 0.5;

@@ -6,7 +6,7 @@ use super::batch::{self, GlobalBatch};
 use super::batch_by_shape;
 use super::memory::{Item, Memory, Owner};
 use super::resize;
-use crate::model::{FastSet, Program, ShapeNode};
+use crate::model::{FastSet, Program, ShapeNode, outline};
 
 /// Numbers of elements within this factor are one value in two arrangements: folding adds margins.
 const MARGIN: f64 = 1.12;
@@ -79,7 +79,7 @@ impl<'a> BySize<'a> {
 
     /// Whether an array has the dimensions of a weight.
     pub(super) fn is_weight(&self, node: &ShapeNode) -> bool {
-        self.weights.contains(&batch::outline(&node.dimensions))
+        self.weights.contains(&outline(&node.dimensions))
     }
 
     /// The dimension that holds the batch.

@@ -1,12 +1,11 @@
 //! Edit of a dimension: another size for it, and for what follows it.
 
 use super::base::Role;
-use super::batch::outline;
 use super::follows::Follows;
 use super::memory::Owner;
 use super::resize;
 use super::state::State;
-use crate::model::{Bytes, ShapeNode};
+use crate::model::{Bytes, ShapeNode, outline};
 
 /// Fewest positions of which one may be cut off.
 const LEAST_CUT: i64 = 16;

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::batch;
 use super::edit::Arguments;
 use super::followers::Temporaries;
 use super::memory::{Item, Owner};
@@ -12,7 +11,7 @@ use super::resize;
 use super::state::State;
 use crate::analysis::names::argument::holds_state;
 use crate::analysis::once::once;
-use crate::model::NO_ROW;
+use crate::model::{NO_ROW, outline};
 
 /// Results by the array they hold, without those that follow an argument already.
 struct Results {
@@ -175,7 +174,7 @@ impl<'a> State<'a> {
         let temporaries = self.temporaries_to_divide();
         let Some(own) = *known.dimensions.entry((shape, dimension)).or_insert_with(|| {
             let node = &self.shapes.get(shape)?.node;
-            let outline = temporaries.outlines.get(&batch::outline(&node.dimensions)).copied();
+            let outline = temporaries.outlines.get(&outline(&node.dimensions)).copied();
             Some(Divided { size: *node.dimensions.get(dimension)?, outline })
         }) else {
             return;
@@ -253,7 +252,7 @@ impl<'a> State<'a> {
                 let Some(known) = memory.shapes.get(shape) else { continue };
                 let outline = *outline_of[shape as usize].get_or_insert_with(|| {
                     let next = found.outlines.len() as u32;
-                    *found.outlines.entry(batch::outline(&known.node.dimensions)).or_insert(next)
+                    *found.outlines.entry(outline(&known.node.dimensions)).or_insert(next)
                 });
                 let row = outline as usize;
                 if row >= found.by_outline.len() {

@@ -4,7 +4,6 @@
 use std::collections::{HashMap, HashSet};
 
 use super::base::Role;
-use super::batch;
 use super::followers::Followers;
 use super::memory::Memory;
 use super::resize;
@@ -14,7 +13,7 @@ use crate::analysis::class::origin;
 use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::{Value, beginning_of_part};
 use crate::analysis::once::once;
-use crate::model::{BufferId, ElementType, InstructionId, Program};
+use crate::model::{BufferId, ElementType, InstructionId, Program, outline};
 
 /// The argument that a value is all or a part of, where devices gather what each wrote, and whether a part of it was
 /// written.
@@ -122,7 +121,7 @@ impl<'a> State<'a> {
         let memory = self.memory;
         let outline = |buffer: BufferId| {
             let node = resize::node_of(self.program, buffer)?;
-            Some((node.element_type, batch::outline(&node.dimensions)))
+            Some((node.element_type, outline(&node.dimensions)))
         };
         let meant: HashSet<_> = (0..memory.base.len())
             .filter(|&row| is_meant[row] && self.collects(row))

@@ -27,7 +27,7 @@ use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
     Allocation, AllocationId, BufferId, Device, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW, Opcode, Program,
-    TpuGeneration,
+    TpuGeneration, outline,
 };
 
 /// Temporaries below this fraction (1/20) of what is allocated leave the compiler nothing to save.
@@ -594,7 +594,7 @@ fn updates_in_place(program: &Program, at: InstructionId) -> bool {
 
 /// Whether two buffers have the same size and, dimensions of 1 aside, the same shape.
 fn is_alike(program: &Program, a: BufferId, b: BufferId) -> bool {
-    let outline = |buffer| program.buffer_node(buffer).map(|n| (batch::outline(&n.dimensions), n.element_type));
+    let outline = |buffer| program.buffer_node(buffer).map(|n| (outline(&n.dimensions), n.element_type));
     program.buffers.size_of(a) == program.buffers.size_of(b) && outline(a) == outline(b)
 }
 

@@ -1,10 +1,10 @@
 //! Micro-batches: a step that runs on parts of its batch, one after the other.
 
-use super::batch::{outline, products};
+use super::batch::products;
 use super::memory::{Memory, Owner};
 use super::state::State;
 use crate::analysis::once::once;
-use crate::model::{Opcode, Program, ShapeNode};
+use crate::model::{Opcode, Program, ShapeNode, outline};
 
 /// Share of the bytes of temporaries that must hold a part of the batch.
 const MOST: f64 = 0.7;

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::batch::outline;
 use super::memory::Memory;
 use super::turn::Turn;
 use crate::analysis::flow::{Value, computed};
 use crate::analysis::once::once;
 use crate::analysis::packing::Families;
-use crate::model::{FastSet, InstructionId, Program};
+use crate::model::{FastSet, InstructionId, Program, outline};
 
 /// Most readers followed from a value to the gradient that is made from it.
 const FURTHEST: u32 = 4;

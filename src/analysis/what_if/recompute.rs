@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::batch;
 use super::edit::SCAN;
 use super::memory::Memory;
 use super::recomputed::Recomputed;
@@ -14,7 +13,9 @@ use crate::analysis::names::lookup::{is_rematerialised, rematerialised_at};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::once::once;
-use crate::model::{BufferId, ElementType, EventKind, FastMap, HeapEvent, InstructionId, NO_ROW, Program, ShapeNode};
+use crate::model::{
+    BufferId, ElementType, EventKind, FastMap, HeapEvent, InstructionId, NO_ROW, Program, ShapeNode, outline,
+};
 
 /// Share of what scans save below which nothing is gained by recomputing it.
 const MATTERS: f64 = 0.05;
@@ -408,7 +409,7 @@ impl Memory {
                 let at = row as usize;
                 let is_of_backward = self.kept.passes.get(at) == Some(&Pass::Backward);
                 let node = || program.buffer_node(self.families.list[at].root);
-                let is_weight = || node().is_none_or(|node| weights.contains(&batch::outline(&node.dimensions)));
+                let is_weight = || node().is_none_or(|node| weights.contains(&outline(&node.dimensions)));
                 (is_of_backward || is_among(&self.kept.logits, at))
                     && !is_among(&self.kept.gradients, at)
                     && !is_weight()

@@ -6,17 +6,19 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 
 use super::base::{Base, Role};
-use super::batch::{DataArgument, outline};
+use super::batch::DataArgument;
 use super::turn::Turn;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::class::Class;
+use crate::analysis::flow::Value;
 use crate::analysis::flow::loops::Role as LoopRole;
+use crate::analysis::flow::loss_in_parts::are_in_parts;
 use crate::analysis::flow::softmax::{Crossed, Softmax, repeated};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
-use crate::model::{FastMap, FastSet, InstructionId, Program, ShapeNode};
+use crate::model::{FastMap, FastSet, InstructionId, Program, ShapeNode, outline};
 
 /// Smallest size taken for a vocabulary; logits over less do not matter.
 const LEAST_VOCABULARY: i64 = 8192;
@@ -66,6 +68,8 @@ pub struct SavedForBackward {
     pub vocabulary: Option<i64>,
     /// Families that hold logits, or their gradient.
     pub logits: Vec<u32>,
+    /// Whether a loop computes the loss in parts already, so that these are those of one part.
+    pub are_in_parts: bool,
     /// Length of a sequence.
     pub sequence: Option<i64>,
     /// Whether most attention scores are of positions for those of another sequence, of that length.
@@ -139,14 +143,20 @@ impl SavedForBackward {
             let buffer = families.list.get(family)?.root;
             program.buffer_node(buffer).filter(|node| node.element_type.is_float())
         };
+        let made = |family: usize| {
+            let root = families.list.get(family)?.root;
+            let at = program.buffers.instruction_of(root)?;
+            Some(Value { at, index: program.buffer_index(root) })
+        };
         let sequence = kept.sequence;
         let shape_of = |node: &ShapeNode, is_stack: bool| {
             // The leading dimension of a stack is the layer.
             let dimensions = if is_stack { node.dimensions.get(1..).unwrap_or_default() } else { &node.dimensions };
             let own = outline(dimensions);
             let is_own = |logits: &&(i64, Vec<i64>)| logits.1 == own;
+            let is_of_softmax = by_softmax.iter().any(is_own);
             let has_classes = by_tokens.is_some_and(|vocabulary| weights.are_logits(node, vocabulary))
-                || (by_softmax.iter().any(is_own) && !weights.outlines.contains(&own));
+                || (is_of_softmax && !weights.outlines.contains(&own));
             let is_crossed = |crossed: &Crossed| {
                 let Crossed { keys, is_batched, .. } = crossed;
                 crossed.is(&own) && (*is_batched || of_data.contains(keys) || !of_arguments.contains(keys))
@@ -158,6 +168,7 @@ impl SavedForBackward {
             };
             Meaning {
                 logits: !is_stack && has_classes,
+                logits_if_made: !is_stack && is_of_softmax,
                 by_softmax,
                 scores: are_scores(false),
                 scores_if_named: are_scores(true),
@@ -184,13 +195,22 @@ impl SavedForBackward {
             if meaning.logits && is_gathered() {
                 continue;
             }
-            if meaning.logits && !is_in_layer() {
+            // Parts of a sequence as long as weights are wide have logits like the weights that make them.
+            let are_made_of_logits =
+                || made(family).is_some_and(|value| softmax.make_logits(program, value, &outline(&node.dimensions)));
+            let are_logits = meaning.logits || (meaning.logits_if_made && are_made_of_logits());
+            if are_logits && !is_in_layer() {
                 kept.logits.push(family as u32);
             } else if meaning.scores || (meaning.scores_if_named && is_named()) {
                 kept.scores.push(family as u32);
                 kept.are_sure &= meaning.by_softmax || is_named();
             }
         }
+        kept.are_in_parts = !kept.logits.is_empty()
+            && kept.logits.iter().all(|&row| {
+                let made = node(row as usize).zip(made(row as usize));
+                made.is_some_and(|(node, value)| are_in_parts(program, value, &outline(&node.dimensions)))
+            });
         let size = |&&row: &&u32| families.list[row as usize].size;
         let largest = kept.scores.iter().max_by_key(size).and_then(|&row| node(row as usize));
         let positions = |node: &ShapeNode| repeated(&node.dimensions).or(node.dimensions.iter().copied().max());
@@ -284,6 +304,8 @@ fn side_of_picture(dimensions: &[i64]) -> Option<i64> {
 struct Meaning {
     /// Logits, or their gradient.
     logits: bool,
+    /// The same where a softmax over classes makes them: weights have this shape, too.
+    logits_if_made: bool,
     /// Attention scores, or their gradient, as a softmax runs over arrays of this shape.
     by_softmax: bool,
     /// Attention scores, or their gradient.

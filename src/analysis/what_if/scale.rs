@@ -9,7 +9,7 @@ use super::resize;
 use super::saved_for_backward::is_among;
 use super::state::State;
 use crate::analysis::once::once;
-use crate::model::{FastSet, Opcode, Program, ShapeNode};
+use crate::model::{FastSet, Opcode, Program, ShapeNode, outline};
 
 /// The compiler folds rows of the image into a batch below this, and so computes convolutions in other shapes.
 const FOLDED_BELOW: i64 = 8;
@@ -117,7 +117,7 @@ impl State<'_> {
         for (item, &bytes) in memory.item_bytes.iter().enumerate() {
             let shape = memory.shape_of.get(item).and_then(|&row| memory.shapes.get(row));
             let is_meant =
-                |node: &ShapeNode| node.element_type.is_float() && !weights.contains(&batch::outline(&node.dimensions));
+                |node: &ShapeNode| node.element_type.is_float() && !weights.contains(&outline(&node.dimensions));
             let is_temporary = matches!(memory.items.get(item), Some(item) if matches!(item.owner, Owner::Family(_)));
             if is_temporary && shape.is_some_and(|known| is_meant(&known.node)) {
                 all = all.saturating_add(bytes);
