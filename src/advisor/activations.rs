@@ -36,9 +36,10 @@ const NEARLY_ALL: f64 = 0.95;
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
     let is_stack = |t: &&AtPeak| kept.is_stack(t.family);
-    // What the forward pass has cast or copied of its inputs is not computed again.
+    // What the forward pass has cast or copied of its inputs or weights is not computed again.
     let classes = case.analysis.classes(case.program);
-    let is_made = |t: &&AtPeak| is_activation(case.name(t.family)) && classes.of(t.buffer) != Class::Input;
+    let is_other = |t: &AtPeak| matches!(classes.of(t.buffer), Class::Input | Class::Weight | Class::Gradient);
+    let is_made = |t: &&AtPeak| is_activation(case.name(t.family)) && !is_other(t);
     let all: Vec<&AtPeak> = case.peak.iter().filter(|t| is_stack(t) || is_made(t)).collect();
     // Logits and attention scores are activations too, but have rules of their own.
     let held: Vec<&AtPeak> = all.iter().copied().filter(|t| !kept.has_own_remedy(t.family)).collect();

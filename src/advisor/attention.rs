@@ -94,7 +94,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
         is_kept.then_some("`jax.checkpoint` around the attention alone: only one layer's scores are live at a time");
     match in_the_way {
         None => {
-            finding.advice.push(blockwise(case).to_owned());
+            finding.advice.push(format!("{}{}", blockwise(case), padded(case, held)));
             finding.advice.extend(checkpoint.map(|checkpoint| format!("or {checkpoint}")));
         }
         Some(obstacle) => {
@@ -102,6 +102,17 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
             finding.advice.push(format!("{}{}", blockwise(case), obstacle.words()));
         }
     }
+}
+
+/// Positions that the kernels of JAX take at once, in words where a sequence is not a multiple of that long: splash attention
+/// wants its blocks to divide the positions, flash attention blocks of 128.
+fn padded(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
+    let first = held.first().and_then(|t| case.node(t.buffer));
+    let positions = first.and_then(|node| repeated(&node.dimensions)).filter(|positions| positions % BLOCK != 0);
+    positions.map_or_else(String::new, |positions| {
+        let whole = positions.saturating_add(BLOCK - positions % BLOCK);
+        format!("; they take multiples of {BLOCK} positions: pad the {positions} to {whole}, and mask what is added")
+    })
 }
 
 /// What block-wise attention keeps of the scores for the backward pass. Without a scan the compiler makes the rows that

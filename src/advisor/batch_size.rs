@@ -5,7 +5,7 @@ use super::library::Library;
 use super::program_context::ProgramContext;
 use crate::analysis::class::Class;
 use crate::analysis::once::once;
-use crate::analysis::what_if::{Depth, Edit, TryVerdict, batch};
+use crate::analysis::what_if::{Depth, Edit, Outcome, TryVerdict, batch};
 use crate::model::{Bytes, UnitSystem, percent};
 
 /// Name of the rule.
@@ -102,20 +102,40 @@ const fn share_in_words(half: i64, now: i64) -> &'static str {
     if (now + 1) / 2 == half { "Half" } else { "A part of" }
 }
 
-/// What the fewest equal micro-batches come to, which keep the sums of the gradients beside: `; 2 of them: may fit: …`.
+/// Numbers of micro-batches that are tried.
+const MICRO: [u32; 7] = [2, 3, 4, 5, 7, 8, 16];
+
+/// What the fewest equal micro-batches that fit come to, which keep the sums of the gradients beside, or where none fit the
+/// fewest: `; with 2 of them, whose gradients take memory beside, the program may fit: …`.
 fn micro_in_words(case: &ProgramContext<'_>) -> String {
+    if case.memory.micro_batches(case.program) != 1 {
+        return String::new();
+    }
     let now = case.memory.data.first().map_or(0, batch::DataArgument::batch);
-    let parts = [2u32, 3, 4, 5, 7, 8].into_iter().find(|&parts| now % i64::from(parts) == 0);
-    let Some(parts) = parts.filter(|_| case.memory.micro_batches(case.program) == 1) else { return String::new() };
+    let mut divisors = MICRO.into_iter().filter(|&parts| now % i64::from(parts) == 0);
+    let Some(fewest) = divisors.clone().next() else { return String::new() };
+    let fitting = divisors.find(|&parts| case.fits_with(&[Edit::Micro(parts)], Depth::Verdict));
+    let parts = fitting.unwrap_or(fewest);
     let prediction = case.try_out(&[Edit::Micro(parts)]);
-    // What two of them take besides half the batch is not less than nothing.
-    let is_less = || parts == 2 && prediction.expected() < case.try_out(&[Edit::Batch(0.5)]).expected();
+    let needs = prediction.expected();
+    // What they take besides a part of the batch is not less than nothing.
+    let is_less = || needs < case.try_out(&[Edit::Batch(1.0 / f64::from(parts))]).expected();
     if prediction.undecided.is_some() || is_less() {
         return String::new();
     }
-    let comes_to = prediction.sentence(case.memory.capacity, UnitSystem::Binary);
-    let is = if comes_to.starts_with("still") { "is " } else { "" };
-    format!("; with {parts} of them, whose gradients take memory beside, the program {is}{comes_to}")
+    let more = needs.0.saturating_sub(case.allocated());
+    if prediction.is_told() && case.is_worth(more) {
+        let (needs, more) = (needs.short(), Bytes(more).short());
+        return format!(
+            "; they do not help here: with {parts} of them, whose gradients take memory beside, the program needs {needs}, {more} more"
+        );
+    }
+    let over = prediction.outcome(case.memory.capacity).filter(|outcome| matches!(outcome, Outcome::Over(_)));
+    let comes_to = match over {
+        Some(over) if prediction.is_told() => format!("is still {}", over.words(UnitSystem::Binary)),
+        _ => prediction.sentence(case.memory.capacity, UnitSystem::Binary),
+    };
+    format!("; with {parts} of them, whose gradients take memory beside, the program {comes_to}")
 }
 
 /// Reports what half the batch would save, and the largest batch that fits.

@@ -258,7 +258,7 @@ impl Finding {
         let needs = self.effect.as_ref().filter(|_| self.at_most.is_none()).map(|effect| match effect.outcome() {
             Some(Outcome::MayFit) => format!(" it needs {} to {}", effect.range().0.short(), effect.range().1.short()),
             _ if is_bound => format!(" it needs {most}{}", effect.allocated().short()),
-            _ => format!(" it needs {}", effect.allocated().short()),
+            _ => format!(" it needs {}{}", effect.allocated().short(), less_beside(effect)),
         });
         let needs = needs.unwrap_or_default();
         let outcome = outcome.map(|words| format!("; with this alone{needs}: {words}")).unwrap_or_default();
@@ -270,6 +270,17 @@ impl Finding {
     pub fn band(&self) -> Option<&str> {
         self.at_most.as_deref().or_else(|| self.effect.as_ref().and_then(Effect::band))
     }
+}
+
+/// Share of what a change saves at the peak by which what it saves of all that is needed is something else.
+const ELSE: f64 = 0.25;
+
+/// How much less is needed, where that is clearly something else than what is saved at the peak, as gaps between buffers
+/// come and go: `, 7.50 GiB less`.
+fn less_beside(effect: &Effect) -> String {
+    let less = effect.before().0.saturating_sub(effect.allocated().0);
+    let differs = less.abs_diff(effect.saves().0) as f64 > effect.saves().0 as f64 * ELSE;
+    if differs && less > 0 { format!(", {} less than now", Bytes(less).short()) } else { String::new() }
 }
 
 /// The finding as plain text, for the clipboard.

@@ -1,6 +1,7 @@
 //! Rule `gradients`: f32 gradients of all layers of a scan that are live at once.
 
 use super::finding::{ChangesResults, Finding};
+use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::replicated;
 use crate::analysis::flow::steps::Steps;
@@ -28,7 +29,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         counted(held.len(), "stack", "stacks"),
         case.describe_first(&held)
     );
-    finding.advice.push("cast the weights to bfloat16 outside the differentiated function, so that their gradients are bfloat16 as well".to_owned());
+    finding.advice.push(Library::of(case).narrow_gradients().to_owned());
     // Each is as large as the whole weight, though what updates it is divided.
     let outline_of = |buffer| case.node(buffer).map(|node| outline(&node.dimensions));
     let known = case.arguments().filter(|argument| !case.is_data(argument.0));

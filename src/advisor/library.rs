@@ -169,7 +169,35 @@ impl Library {
             Self::Keras => {
                 format!("Keras: `gradient_accumulation_steps{steps}` of the optimizer, with the batch divided by it")
             }
+            Self::Tunix => {
+                format!(
+                    "Tunix: `gradient_accumulation_steps{steps}` of the `TrainingConfig`, with the batch divided by it; for reinforcement learning `train_micro_batch_size`"
+                )
+            }
             _ => "`jax.lax.scan` over the parts, or `optax.MultiSteps`".to_owned(),
+        }
+    }
+
+    /// How to keep the optimizer's first moment in bfloat16; `None` where the library has no option for it.
+    #[must_use]
+    pub const fn narrow_moments(self) -> Option<&'static str> {
+        match self {
+            Self::Keras => None,
+            Self::MaxText => Some("`mu_dtype=bfloat16`"),
+            _ => Some("`mu_dtype=jnp.bfloat16`"),
+        }
+    }
+
+    /// How to have gradients in bfloat16 where the weights are 32-bit floats.
+    #[must_use]
+    pub const fn narrow_gradients(self) -> &'static str {
+        match self {
+            Self::MaxText => {
+                "MaxText: `weight_dtype=bfloat16` makes the gradients bfloat16 too, with weights that lose small updates; `grad_dtype` casts them only once all are there"
+            }
+            _ => {
+                "cast the weights to bfloat16 outside the differentiated function, so that their gradients are bfloat16 as well"
+            }
         }
     }
 
@@ -208,6 +236,9 @@ impl Library {
     pub const fn offload_state(self) -> &'static str {
         match self {
             Self::MaxText => "MaxText: `optimizer_memory_host_offload=True`",
+            Self::Keras => {
+                "Keras' `fit` has no switch for it: a step of your own (`stateless_apply`) can take it from the host's memory (`NamedSharding(mesh, spec, memory_kind=\"pinned_host\")`) and move it with `jax.device_put` around the update"
+            }
             _ => {
                 "place it with `NamedSharding(mesh, spec, memory_kind=\"pinned_host\")` and move it with `jax.device_put` around the update"
             }

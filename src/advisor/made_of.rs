@@ -92,19 +92,29 @@ impl Kinds {
         Self { sums, alike: alike(case, &others), all: held.iter().map(|t| t.size).total() }
     }
 
+    /// Bytes of the one thing that most of them are, if they are one.
+    pub fn largest(&self) -> Option<u64> {
+        let of_kind =
+            self.sums.iter().find(|row| row.1 != Kind::Other).map(|row| row.0).filter(|&bytes| self.are_most(bytes));
+        of_kind.or_else(|| self.alike.as_ref().map(|row| row.0).filter(|&bytes| self.are_most(bytes)))
+    }
+
+    fn are_most(&self, bytes: u64) -> bool {
+        bytes.saturating_mul(MOST.1) >= self.all.saturating_mul(MOST.0)
+    }
+
     /// What most of them are, for a title: `6.00 GiB of it 4 \u{d7} f32[65536,20,244]`.
     pub fn most(&self) -> Option<String> {
-        let is_most = |bytes: u64| bytes.saturating_mul(MOST.1) >= self.all.saturating_mul(MOST.0);
         let named = |kind: Kind, bytes: u64| format!("{} of it {}", Bytes(bytes).short(), kind.words());
         let is_named = |row: &&(u64, Kind)| row.1 != Kind::Other;
-        if let Some(&(bytes, kind)) = self.sums.iter().find(is_named).filter(|row| is_most(row.0)) {
+        if let Some(&(bytes, kind)) = self.sums.iter().find(is_named).filter(|row| self.are_most(row.0)) {
             return Some(named(kind, bytes));
         }
-        if let Some((bytes, words)) = self.alike.as_ref().filter(|row| is_most(row.0)) {
+        if let Some((bytes, words)) = self.alike.as_ref().filter(|row| self.are_most(row.0)) {
             return Some(format!("{} of it {words}", Bytes(*bytes).short()));
         }
         let mut first = self.sums.iter().filter(is_named).take(2);
-        let two = first.next().zip(first.next()).filter(|(a, b)| is_most(a.0.saturating_add(b.0)));
+        let two = first.next().zip(first.next()).filter(|(a, b)| self.are_most(a.0.saturating_add(b.0)));
         two.map(|(a, b)| format!("{} and {}", named(a.1, a.0), named(b.1, b.0).replace(" of it ", " ")))
     }
 

@@ -1,6 +1,7 @@
 //! Rule `residents`: arguments of one kind that are the largest part of the peak, where no other finding says so.
 
 use super::finding::{ChangesResults, Finding, Severity};
+use super::library::Library;
 use super::program_context::{ProgramContext, Total, counted, listed, short_names};
 use super::state_in_place::{self, parts};
 use super::{arguments, donation, oversized, replicated};
@@ -157,10 +158,13 @@ fn report(
         case.node(case.memory.base[row.1].buffer).is_some_and(|node| node.element_type.is_wide_float())
     };
     let wide = rows.iter().filter(is_wide).map(|row| row.0).total();
-    let advice = if case.is_worth(wide) {
-        advice.to_owned()
-    } else {
-        advice.replace("`mu_dtype=jnp.bfloat16`, ", "").replace(", `mu_dtype=jnp.bfloat16`", "")
+    let advice = match Library::of(case).narrow_moments().filter(|_| case.is_worth(wide)) {
+        Some(option) => advice.replace("`mu_dtype=jnp.bfloat16`", option),
+        None => advice.replace("`mu_dtype=jnp.bfloat16`, ", "").replace(", `mu_dtype=jnp.bfloat16`", ""),
+    };
+    let advice = match Library::of(case) {
+        Library::MaxText => advice.replace(" or on the host", " or on the host (`optimizer_memory_host_offload=True`)"),
+        _ => advice,
     };
     finding.advice.push(format!("{advice}{}", over_devices(case, rows, bytes)));
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use super::finding::{ChangesResults, Finding};
 use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use super::{batch_size, fragmentation, padding, precision};
 use crate::analysis::flow::loops::{Role, is_written_by_users};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::Edit;
-use crate::model::{Bytes, Opcode, percent};
+use crate::model::{BufferId, Bytes, FastSet, Opcode, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "temporaries";
@@ -54,6 +55,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let bytes: u64 = case.peak.iter().map(|t| t.size).total();
     let explains = |f: &Finding| f.program == Some(case.row) && !f.is_remedy && f.weight() >= bytes / EXPLAINS;
     if !case.is_share(bytes, SHARE) || findings.iter().any(explains) {
+        others(case, findings);
         return;
     }
     let carried = case.held(&loop_state(case, &[Role::Carry, Role::Collected]));
@@ -78,8 +80,6 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if let Some(most) = kinds.as_ref().and_then(Kinds::most) {
         let _ = write!(finding.title, ", {most}");
     }
-    let largest: Vec<String> =
-        held.iter().take(MOST).map(|t| format!("{} {}", Bytes(t.size).short(), case.describe(t.buffer))).collect();
     finding.why = format!(
         "{} live at the peak; the largest: {}.",
         if is_loop && is_collected {
@@ -93,7 +93,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         } else {
             counted(held.len(), "temporary is", "temporaries are")
         },
-        largest.join("; ")
+        largest(case, &held)
     );
     finding.why.extend(kinds.as_ref().and_then(Kinds::sentence));
     if is_loop && is_collected {
@@ -103,17 +103,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("pass less from step to step: a narrower type, fewer positions, or only indices of what is kept outside the loop".to_owned());
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
     } else {
-        finding.advice.push("compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`), or in a narrower type".to_owned());
-        let is_of_samples = || case.is_worth(case.saved(&case.try_out(&[Edit::Batch(0.5)])));
-        if case.memory.kept.passes.contains(&Pass::Recomputed) && !is_of_samples() {
-            finding.advice.push("the layers are checkpointed already, and fewer samples take no less".to_owned());
-        } else if case.memory.kept.passes.contains(&Pass::Recomputed) {
-            finding.advice.push("the layers are checkpointed already: beside that, fewer samples at a time, as micro-batches or on more devices".to_owned());
-        } else if case.memory.has_backward() {
-            finding
-                .advice
-                .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());
-        }
+        advise(case, &mut finding);
     }
     // What can be changed says more than what is there, unless that is one thing.
     let is_cause = |f: &Finding| {
@@ -124,4 +114,77 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// Least share of allocated bytes of temporaries that no other finding names.
+const OTHERS: f64 = 0.20;
+
+/// Share of the largest of them from which another cause comes first: what can be changed says more than what is there.
+const CLEARLY_LESS: f64 = 0.67;
+
+/// What is wasted of them comes first from this part of their bytes.
+const PADDED: u64 = 3;
+
+/// Rules whose findings name buffers for what they have in common rather than for what they are.
+const OF_ANYTHING: [&str; 4] = [precision::NAME, padding::NAME, batch_size::NAME, fragmentation::NAME];
+
+/// Names the temporaries that are in no other finding, where they are much.
+fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
+    let own = || findings.iter().filter(|f| f.program == Some(case.row) && !OF_ANYTHING.contains(&f.rule));
+    let named: FastSet<BufferId> = own().flat_map(|finding| finding.buffers.iter().copied()).collect();
+    let held: Vec<&AtPeak> = case.peak.iter().filter(|t| !named.contains(&t.buffer)).collect();
+    let bytes: u64 = held.iter().map(|t| t.size).total();
+    if !case.is_share(bytes, OTHERS) {
+        return;
+    }
+    let mut finding = case.finding(NAME);
+    let kinds = Kinds::new(case, &held);
+    // One thing is a cause by its own bytes; a mixture comes after what is one.
+    let of_one_kind = kinds.largest();
+    case.stake(&mut finding, of_one_kind.unwrap_or(bytes));
+    let clearly = (finding.weight() as f64 * CLEARLY_LESS) as u64;
+    let is_cause = |f: &Finding| f.program == Some(case.row) && !f.is_remedy;
+    let comes_first = |f: &Finding| {
+        let least = if OF_ANYTHING.contains(&f.rule) { bytes / PADDED } else { clearly };
+        is_cause(f) && f.rule != precision::NAME && f.weight() >= least
+    };
+    finding.is_remedy = findings.iter().any(comes_first) || (of_one_kind.is_none() && own().any(is_cause));
+    let most = kinds.most().map(|most| format!(", {most}")).unwrap_or_default();
+    finding.title = format!(
+        "Temporaries{} take {} of the peak: {}{most}",
+        if own().any(is_cause) { " that no other finding names" } else { "" },
+        percent(bytes, case.at_peak()),
+        Bytes(bytes).short()
+    );
+    finding.why = format!(
+        "{} live at the peak; the largest: {}.",
+        counted(held.len(), "of them is", "of them are"),
+        largest(case, &held)
+    );
+    finding.why.extend(kinds.sentence());
+    advise(case, &mut finding);
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}
+
+/// The largest of some temporaries, with their bytes.
+fn largest(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
+    let words = held.iter().take(MOST).map(|t| format!("{} {}", Bytes(t.size).short(), case.describe(t.buffer)));
+    words.collect::<Vec<String>>().join("; ")
+}
+
+/// What helps against temporaries, whatever they are.
+fn advise(case: &ProgramContext<'_>, finding: &mut Finding) {
+    finding.advice.push("compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`), or in a narrower type".to_owned());
+    let is_of_samples = || case.is_worth(case.saved(&case.try_out(&[Edit::Batch(0.5)])));
+    if case.memory.kept.passes.contains(&Pass::Recomputed) && !is_of_samples() {
+        finding.advice.push("the layers are checkpointed already, and fewer samples take no less".to_owned());
+    } else if case.memory.kept.passes.contains(&Pass::Recomputed) {
+        finding.advice.push("the layers are checkpointed already: beside that, fewer samples at a time, as micro-batches or on more devices".to_owned());
+    } else if case.memory.has_backward() {
+        finding
+            .advice
+            .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());
+    }
 }

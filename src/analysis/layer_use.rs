@@ -159,7 +159,8 @@ impl LayerUse {
 fn joined(layers: &[Layer], spans: &[Option<(usize, usize)>]) -> Option<(Vec<Layer>, Vec<u32>)> {
     let inner = |layer: &Layer| {
         let (_, name) = layer.name.split_once('/')?;
-        let (_, pattern) = layer.pattern.split_once('/')?;
+        // Blocks of a stage are numbered within it: that is no module.
+        let pattern = layer.pattern.strip_prefix("*/")?;
         Some(Layer { name: name.to_owned(), pattern: pattern.to_owned() })
     };
     let inside: Vec<Layer> = layers.iter().map(|layer| inner(layer).unwrap_or_else(|| layer.clone())).collect();
@@ -379,7 +380,7 @@ mod tests {
     fn layers_of_two_modules_that_run_together_are_one() {
         let layer = |name: &str| Layer { name: name.to_owned(), pattern: "layers[*]".to_owned() };
         let named = |module: &str, i: usize| Layer {
-            pattern: format!("{module}/layers[*]"),
+            pattern: "*/layers[*]".to_owned(),
             ..layer(&format!("{module}/layers[{i}]"))
         };
         let layers = [named("base", 0), named("base", 1), named("lora", 0), named("lora", 1)];
@@ -389,6 +390,8 @@ mod tests {
         assert_eq!(rows, [0, 1, 0, 1]);
         let one_after_the_other = [Some((0, 9)), Some((10, 19)), Some((20, 29)), Some((30, 39))];
         assert_eq!(joined(&layers, &one_after_the_other), None, "an encoder and a decoder");
+        let stages = layers.map(|layer| Layer { pattern: "stages[*]/layers[*]".to_owned(), ..layer });
+        assert_eq!(joined(&stages, &together), None, "stages");
     }
 
     fn kinds(names: &str) -> Vec<Kind> {

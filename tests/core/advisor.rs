@@ -45,6 +45,8 @@ const FIRES: &[(&str, &str, u64)] = &[
     ("logits", "v5e_gpt_m_oom", 0),
     // The vocabulary is that of a frozen model.
     ("logits", "v6e_lora", 0),
+    // As many positions in a part of the loss as weights are wide.
+    ("logits", "v5e_loss_in_parts", 0),
     ("donation", "v4_wave", 0),
     ("padding", "v6e_dlrm_repl_d3", 0),
     ("padding", "v5e_pad_cloud_oom", 0),
@@ -77,6 +79,8 @@ const SILENT: &[(&str, &str)] = &[
     ("donation", "v6e_replicated_oom"),
     ("activations", "v6e_replicated_oom"),
     ("activations", "v6e_dlrm_repl_d3"),
+    // Most of what its forward pass makes and keeps is a weight in bfloat16.
+    ("activations", "v5e_loss_in_parts"),
     ("precision", "v6e_mlp_bf16_big"),
     ("state_in_place", "v5e_gpt_m_oom"),
     ("arguments", "v5e_gpt_m_oom"),
@@ -125,6 +129,19 @@ pub fn check_rules(files: &Files, fires: &[(&str, &str, u64)], silent: &[(&str, 
 #[test]
 fn rules_fire_on_evidence_and_are_silent_without() {
     check_rules(&Files::of_project(), FIRES, SILENT);
+}
+
+#[test]
+fn a_loss_that_is_computed_in_parts_is_offered_more_of_them() {
+    let logits = |case: &str| {
+        let profile = open_path(&Files::of_project().case(case), &Progress::default()).expect("opens");
+        let analysis = ProfileAnalysis::new(&profile);
+        let mut findings = advise(&profile, &analysis).findings.into_iter();
+        findings.find(|finding| finding.rule == "logits").map(|finding| finding.to_string()).unwrap_or_default()
+    };
+    let (whole, parts) = (logits("v5e_gpt_m_oom"), logits("v5e_loss_in_parts"));
+    assert!(whole.contains("for all positions at once") && whole.contains("for 8 parts"), "{whole}");
+    assert!(parts.contains("for one part of the positions") && parts.contains("8 times as many"), "{parts}");
 }
 
 #[test]

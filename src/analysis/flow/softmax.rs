@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
+use super::label::is_product;
 use super::{Value, computed, opcode};
+use crate::analysis::names::pass::{Pass, pass_of};
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline};
 
 /// Fewest positions of attention scores that matter.
@@ -83,14 +85,19 @@ impl Softmax {
         found
     }
 
-    /// Whether a value, or what it is a copy of, is made by a fusion that takes exponentials of logits of these dimensions
-    /// (those above 1, sorted): probabilities, or the gradient of logits.
+    /// Whether a value of the dimensions of logits (those above 1, sorted), or what it is a copy of, is made as logits are:
+    /// by a fusion that takes their exponentials, which makes probabilities or their gradient, or by a product of the
+    /// forward pass, which makes no gradients of weights.
     #[must_use]
     pub fn make_logits(&self, program: &Program, value: Value, dimensions: &[i64]) -> bool {
+        if !self.logits.iter().any(|known| known.1 == dimensions) {
+            return false;
+        }
         let made = computed(program, value).at;
-        opcode(program, made) == Opcode::FUSION
-            && self.logits.iter().any(|known| known.1 == dimensions)
-            && program.instructions.called_by(made).iter().any(|called| self.logits_in.contains(called))
+        let takes_exponentials = opcode(program, made) == Opcode::FUSION
+            && program.instructions.called_by(made).iter().any(|called| self.logits_in.contains(called));
+        let is_forward = || matches!(pass_of(&program.text.op_name(made)), Pass::Forward | Pass::Recomputed);
+        takes_exponentials || (is_product(program, made) && is_forward())
     }
 
     /// Whether an array (its dimensions above 1, sorted) holds attention scores: what a softmax runs over, or that with

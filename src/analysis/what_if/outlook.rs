@@ -1,6 +1,7 @@
 //! What changes come to once they are packed: the bytes that are expected, the range they are in, and whether they fit.
 
 use super::edit::Edit;
+use super::outcome::UNTOLD;
 use super::prediction::{DependsOn, Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
 use super::state::{Kinds, Sizes};
 use super::trial::Trial;
@@ -50,6 +51,8 @@ pub(super) struct Outlook<'t, 'a> {
     placement: Placement,
     /// The range of allocated bytes.
     range: Range,
+    /// Bytes that are expected if the compiler did not fill the room that a change leaves.
+    unfilled: u64,
     /// Whether a division leaves the range so wide that it says nothing.
     is_open: bool,
 }
@@ -103,7 +106,21 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let expected = if packer == Packer::Online { online.min(best) } else { best };
         let peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
         let range = (Bytes(expected), Bytes(expected));
-        Self { trial, cases, base, peak, packer, online, best, expected, packed, placement, range, is_open: false }
+        Self {
+            trial,
+            cases,
+            base,
+            peak,
+            packer,
+            online,
+            best,
+            expected,
+            packed,
+            placement,
+            range,
+            unfilled: expected,
+            is_open: false,
+        }
     }
 
     /// Where there is not room for all of it, the compiler computes again only as much as it must.
@@ -255,6 +272,11 @@ impl<'t, 'a> Outlook<'t, 'a> {
         if !self.is_unconstrained() || kept.stacks.iter().any(|stack| !stack.is_in_layer) {
             return;
         }
+        if self.expected > self.unfilled {
+            // What recomputes to fit, and has room to recompute less, may as well not.
+            self.range.0 = self.range.0.min(Bytes(self.unfilled).max(lowest_below(self.range.1)));
+            return;
+        }
         let high = Bytes((self.expected as f64 * WIDEST) as u64);
         if high > self.range.1 {
             self.range = (self.range.0.max(Bytes(self.expected)), high);
@@ -321,12 +343,11 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let Trial { memory, state, edits, most_live: (live, at), least, .. } = self.trial;
         let (memory, live, least) = (*memory, *live, *least);
         let range = self.range;
-        let (mut untold, mut is_bound) = (state.undecided.clone(), state.is_bound);
-        if self.is_open {
-            is_bound = true;
-            untold.get_or_insert_with(|| {
-                "how much it takes cannot be told: that depends on whether the compiler divides the gradients with the weights".to_owned()
-            });
+        let mut untold = state.undecided.clone();
+        let is_bound = self.is_open && untold.is_none();
+        if is_bound {
+            untold =
+                Some(format!("{UNTOLD}: that depends on whether the compiler divides the gradients with the weights"));
         }
         let padded = self.padded();
         let is_untold = untold.is_some() && !is_bound;

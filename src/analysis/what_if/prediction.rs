@@ -183,7 +183,15 @@ impl Prediction {
     #[must_use]
     pub fn sentence(&self, capacity: Option<u64>, units: UnitSystem) -> String {
         if let Some(why) = &self.undecided {
-            return format!("not predicted: {why}");
+            return match self.outcome(capacity) {
+                _ if !self.is_bound => format!("not predicted: {why}"),
+                Some(Outcome::Fits(spare) | Outcome::JustFits(spare)) => {
+                    format!("fits with at least {} to spare; {why}", units.short(spare))
+                }
+                Some(Outcome::Over(over)) => format!("at most {} over; {why}", units.short(over)),
+                Some(Outcome::MayFit) => format!("may fit; {why}"),
+                None => why.clone(),
+            };
         }
         if !self.is_told() {
             return self.verdict.without_numbers();

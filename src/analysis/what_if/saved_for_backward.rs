@@ -155,8 +155,10 @@ impl SavedForBackward {
             let own = outline(dimensions);
             let is_own = |logits: &&(i64, Vec<i64>)| logits.1 == own;
             let is_of_softmax = by_softmax.iter().any(is_own);
+            // Scores of as many keys as some weight is wide.
+            let are_batched = || softmax.crossed.iter().any(|crossed| crossed.is_batched && crossed.is(&own));
             let has_classes = by_tokens.is_some_and(|vocabulary| weights.are_logits(node, vocabulary))
-                || (is_of_softmax && !weights.outlines.contains(&own));
+                || (is_of_softmax && !weights.outlines.contains(&own) && !are_batched());
             let is_crossed = |crossed: &Crossed| {
                 let Crossed { keys, is_batched, .. } = crossed;
                 crossed.is(&own) && (*is_batched || of_data.contains(keys) || !of_arguments.contains(keys))

@@ -89,8 +89,6 @@ pub struct State<'a> {
     pub names_nothing: bool,
     /// Changes that name nothing and are left out beside others, with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Whether the numbers are an upper bound, though the outcome cannot be told.
-    pub is_bound: bool,
     /// Whether to take what the compiler may do besides in the best case: see [`Self::may_differ`].
     pub(super) is_optimistic: bool,
     /// Whether the best case differs from the expected one.
@@ -166,7 +164,6 @@ impl<'a> State<'a> {
             undecided: None,
             names_nothing: false,
             left_out: Vec::new(),
-            is_bound: false,
             is_optimistic: false,
             may_differ: false,
             is_cautious: false,

@@ -125,11 +125,16 @@ impl Turn {
             turn.layer_of = layers.into_iter().map(|layer| layer.map(|layer| turn.row_of(&mut rows, layer))).collect();
             turn.windows(families)
         };
-        turn.runs = vec![turn.never(); turn.layers.len()];
+        let never = turn.never();
+        turn.runs = vec![never; turn.layers.len()];
         for &(begin, layer) in &windows {
             let Some(run) = layer.and_then(|layer| turn.runs.get_mut(layer as usize)) else { continue };
             let next = windows.get(windows.partition_point(|window| window.0 <= begin));
-            *run = (begin, next.map_or(at, |next| next.0.min(at)));
+            let end = next.map_or(at, |next| next.0.min(at));
+            // Of several parts the longest is the layer itself.
+            if *run == never || end.saturating_sub(begin) > run.1.saturating_sub(run.0) {
+                *run = (begin, end);
+            }
         }
         let mut layer_of_reader: FastMap<u32, Option<u32>> = FastMap::default();
         if !known.is_empty() {
@@ -414,23 +419,45 @@ fn begins(times: &[(u32, u64)]) -> Option<u32> {
 /// Time from which a layer of the forward pass runs, or from which none does.
 type Window = (u32, Option<u32>);
 
+/// Operations of one layer without one of another between them.
+struct Run {
+    layer: u32,
+    /// Their positions, with what they make.
+    made: Vec<(u32, u64)>,
+}
+
 /// When the layers run, from the operations of the forward pass that read their arguments, with their positions,
-/// ascending. What is between two layers belongs to the first, up to the first operation that reads an argument of none.
+/// ascending. What is between two layers belongs to the first, up to the first operation that reads an argument of none. A
+/// layer may run in parts: what all layers of a decoder need of the encoder is computed at once.
 fn windows_of(marks: &[(u32, &Mark)]) -> Vec<Window> {
-    let mut made: FastMap<u32, Vec<(u32, u64)>> = FastMap::default();
-    let mut others: Vec<u32> = Vec::new();
+    let mut whole: FastMap<u32, u64> = FastMap::default();
+    let mut runs: Vec<Run> = Vec::new();
     for &(point, mark) in marks {
-        match mark.layer {
-            Some(layer) => made.entry(layer).or_default().push((point, mark.elements)),
-            None => others.push(point),
+        let Some(layer) = mark.layer else { continue };
+        let all = whole.entry(layer).or_default();
+        *all = all.saturating_add(mark.elements);
+        match runs.last_mut().filter(|run| run.layer == layer) {
+            Some(run) => run.made.push((point, mark.elements)),
+            None => runs.push(Run { layer, made: vec![(point, mark.elements)] }),
         }
     }
-    let first = |(&layer, made): (&u32, &Vec<(u32, u64)>)| Some((begins(made)?, Some(layer)));
-    let mut windows: Vec<Window> = made.iter().filter_map(first).collect();
-    windows.sort_unstable();
-    let is_over = |layer: u32, point: u32| made[&layer].last().is_some_and(|last| last.0 < point);
-    let ends = others.into_iter().filter(|&point| layer_at(&windows, point).is_some_and(|layer| is_over(layer, point)));
-    let ends: Vec<Window> = ends.map(|point| (point, None)).collect();
+    let made = |run: &Run| run.made.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
+    runs.retain(|run| made(run) as f64 > whole[&run.layer] as f64 * EARLY);
+    runs.dedup_by(|next, run| {
+        let is_same = next.layer == run.layer;
+        if is_same {
+            run.made.append(&mut next.made);
+        }
+        is_same
+    });
+    let begin = |run: &Run| Some((begins(&run.made)?, Some(run.layer)));
+    let mut windows: Vec<Window> = runs.iter().filter_map(begin).collect();
+    let others = marks.iter().filter(|mark| mark.1.layer.is_none()).map(|mark| mark.0);
+    let is_over = |point: u32| {
+        let row = runs.partition_point(|run| run.made.first().is_some_and(|first| first.0 <= point)).checked_sub(1);
+        row.is_some_and(|row| runs[row].made.last().is_some_and(|last| last.0 < point))
+    };
+    let ends: Vec<Window> = others.filter(|&point| is_over(point)).map(|point| (point, None)).collect();
     windows.extend(ends);
     windows.sort_unstable();
     windows

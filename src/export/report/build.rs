@@ -249,6 +249,7 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         packing: what_if::packing(scene),
         what_if: outcome.and_then(Result::ok),
         what_if_names_nothing: unpredicted.as_ref().is_some_and(|no| no.names_nothing),
+        what_if_unpredicted: unpredicted.as_ref().map(|no| no.sentence.clone()),
         what_if_undecided: unpredicted.map(|no| no.why),
         what_if_sets,
         other_chips: what_if::other_chips(space),

@@ -69,16 +69,16 @@ fn add_space(out: &mut Document, space: &SpaceReport, profile: &ProfileReport) {
     if let Some(what_if) = &space.what_if {
         add_what_if(out, space, Line::from("What if "), what_if);
     }
-    if let Some(why) = &space.what_if_undecided {
-        out.paragraph(format!("What if: not predicted: {why}"));
+    if let Some(sentence) = &space.what_if_unpredicted {
+        out.paragraph(format!("What if: {sentence}"));
     }
     for set in &space.what_if_sets {
         let head = || Line::from("What if ").then_strong(&set.name);
         if let Some(what_if) = &set.what_if {
             add_what_if(out, space, head().then(": "), what_if);
         }
-        if let Some(why) = &set.undecided {
-            out.paragraph(head().then(format!(": not predicted: {why}")));
+        if let Some(sentence) = &set.unpredicted {
+            out.paragraph(head().then(format!(": {sentence}")));
         }
     }
     if let Some(range) = &space.range {

@@ -244,6 +244,9 @@ pub struct SpaceReport {
     /// Why the changes given with `--edit` have no predicted result, where they have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what_if_undecided: Option<String>,
+    /// The same with what can be told all the same.
+    #[serde(skip)]
+    pub what_if_unpredicted: Option<String>,
     /// Whether that is because one of them names nothing that is in the program.
     #[serde(skip)]
     pub what_if_names_nothing: bool,

@@ -234,15 +234,15 @@ fn write_what_if(out: &mut String, space: &SpaceReport) {
     if let Some(what_if) = &space.what_if {
         write_one_what_if(out, space, "", what_if);
     }
-    if let Some(why) = &space.what_if_undecided {
-        let _ = writeln!(out, "    what if: not predicted: {why}");
+    if let Some(sentence) = &space.what_if_unpredicted {
+        let _ = writeln!(out, "    what if: {sentence}");
     }
     for set in &space.what_if_sets {
         if let Some(what_if) = &set.what_if {
             write_one_what_if(out, space, &format!("{}: ", set.name), what_if);
         }
-        if let Some(why) = &set.undecided {
-            let _ = writeln!(out, "    what if {}: not predicted: {why}", set.name);
+        if let Some(sentence) = &set.unpredicted {
+            let _ = writeln!(out, "    what if {}: {sentence}", set.name);
         }
     }
 }

@@ -87,6 +87,9 @@ pub struct SetReport {
     /// Why there is no prediction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undecided: Option<String>,
+    /// The same with what can be told all the same.
+    #[serde(skip)]
+    pub unpredicted: Option<String>,
 }
 
 /// The outcome of changes, or why there is none.
@@ -97,6 +100,8 @@ pub type WhatIfOutcome = Result<WhatIfReport, Unpredicted>;
 pub struct Unpredicted {
     /// The reason, a clause.
     pub why: String,
+    /// The same with what can be told all the same: `not predicted: …`, `fits with at least 1.37 GiB to spare; …`.
+    pub sentence: String,
     /// Whether one of them names nothing that is in the program.
     pub names_nothing: bool,
 }
@@ -142,6 +147,7 @@ pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<WhatIfOutcome>, V
         SetReport {
             name: set.name.clone(),
             undecided: outcome.as_ref().err().map(|no| no.why.clone()),
+            unpredicted: outcome.as_ref().err().map(|no| no.sentence.clone()),
             what_if: outcome.ok(),
         }
     };
@@ -151,8 +157,9 @@ pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<WhatIfOutcome>, V
 
 fn of_edits(scene: Scene<'_>, options: &Options, edits: &[Edit]) -> WhatIfOutcome {
     let outcome = scene.what_if(edits);
-    if let Some(why) = outcome.undecided {
-        return Err(Unpredicted { why, names_nothing: outcome.names_nothing });
+    if let Some(why) = &outcome.undecided {
+        let sentence = outcome.sentence(scene.memory().capacity, UnitSystem::Binary);
+        return Err(Unpredicted { why: why.clone(), sentence, names_nothing: outcome.names_nothing });
     }
     let left = if outcome.is_told() { scene.memory().at_peak(&outcome) } else { Vec::new() };
     Ok(WhatIfReport {
