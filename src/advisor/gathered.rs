@@ -19,6 +19,9 @@ const KEPT_ALONG: &str = "store it divided along a dimension that the product wh
 /// Share of what is gathered from which one array stands for all.
 const NEARLY_ALL: f64 = 0.8;
 
+/// Share of allocated bytes from which they are a cause of the peak.
+const CAUSE: f64 = 0.20;
+
 /// Whether one of some arrays, largest first, is nearly all of them.
 fn of_one(gathered: &[&AtPeak], whole: u64) -> bool {
     gathered.iter().map(|t| t.size).max().is_some_and(|largest| largest as f64 >= whole as f64 * NEARLY_ALL)
@@ -55,7 +58,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_worth(whole.saturating_add(casts)) {
         return;
     }
-    let mut finding = case.remedy(NAME);
+    let is_cause = case.is_share(whole.saturating_add(casts), CAUSE);
+    let mut finding = if is_cause { case.finding(NAME) } else { case.remedy(NAME) };
     let mut held: Vec<&AtPeak> = gathered.iter().chain(&copied).copied().collect();
     held.sort_by_key(|t| (std::cmp::Reverse(t.size), t.buffer));
     case.stake(&mut finding, whole.saturating_add(casts));

@@ -50,6 +50,9 @@ const STATE: Kind = (
     "shard them over more devices (FSDP, where weights are gathered layer by layer, or ZeRO for optimizer state alone), keep optimizer state in fewer bytes (`mu_dtype=jnp.bfloat16`, `optax.adafactor`) or on the host",
 );
 
+/// Share of allocated bytes from which they are reported together, as the largest part of the peak.
+const TOGETHER: f64 = 0.25;
+
 /// Share of the bytes of weights and optimizer state that another cause may have where they are the first.
 const CLEARLY_LESS: f64 = 0.75;
 
@@ -102,7 +105,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let bytes = sum(&rows);
     let less = (bytes as f64 * CLEARLY_LESS) as u64;
     if case.memory.has_backward()
-        && case.is_share(bytes, SHARE)
+        && case.is_share(bytes, TOGETHER)
         && is_largest(case, &both, bytes)
         && !is_told(case, findings, &rows, less)
     {
