@@ -60,6 +60,13 @@ impl LayerUse {
         if by_argument.layers.is_empty() { Self::by_position(program, &readers) } else { by_argument }
     }
 
+    /// As [`Self::new`], by the containers of arguments alone, where these show clearly more layers than `named` ones.
+    #[must_use]
+    pub fn of_more_than(named: usize, program: &Program, sequence: &[u32]) -> Option<Self> {
+        let found = Self::by_argument(program, &readers(program, sequence));
+        (found.layers.len() >= LEAST_LAYERS.max(named * 2)).then_some(found)
+    }
+
     fn by_argument(program: &Program, readers: &[Reader]) -> Self {
         let forward = readers.iter().filter(|reader| reader.pass == Pass::Forward);
         let arguments: HashSet<InstructionId> = forward.flat_map(|reader| reader.arguments.iter().copied()).collect();

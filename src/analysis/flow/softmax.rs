@@ -123,6 +123,17 @@ impl Softmax {
                         .any(|&positions| positions >= LEAST_POSITIONS && fits(positions) && of_positions(positions))
             })
     }
+
+    /// Whether what looks like scores by its dimensions (those above 1, sorted) may be such: scores that a softmax shows are
+    /// part of it, as of those that a loop keeps of each step, or none shows any.
+    #[must_use]
+    pub fn may_be_scores(&self, outline: &[i64]) -> bool {
+        let is_part = |scores: &Vec<i64>| {
+            let mut left = outline.iter();
+            scores.iter().all(|size| left.any(|other| other == size))
+        };
+        self.scores.is_empty() || self.scores.iter().any(is_part)
+    }
 }
 
 impl Crossed {
@@ -288,6 +299,15 @@ mod tests {
         assert!(are_scores(&[8, 16, 1500, 1500]) && are_scores(&[8, 16, 1500, 2999]));
         assert!(!are_scores(&[8, 16, 1500, 6000]) && !are_scores(&[8, 16, 1500, 2048]));
         assert!(!are_scores(&[8, 16, 1500]));
+    }
+
+    #[test]
+    fn features_of_pairs_are_no_scores() {
+        let softmax = Softmax { scores: [vec![4, 256, 256, 256]].into(), ..Softmax::default() };
+        assert!(softmax.may_be_scores(&[4, 256, 256, 256]));
+        assert!(softmax.may_be_scores(&[4, 8, 256, 256, 256]), "one more for each step of a loop");
+        assert!(!softmax.may_be_scores(&[128, 256, 256]));
+        assert!(Softmax::default().may_be_scores(&[128, 256, 256]), "nothing tells");
     }
 
     #[test]

@@ -172,9 +172,14 @@ pub fn data_arguments(
                 classes.of(base.buffer) == Class::Cache && node.dimensions.first() == Some(&batch)
             };
             data.extend(candidates(&|base, node, _, _| of_batch(base, node), true));
-        } else if let Some(batch) = batch_of_caches(program, classes, bases) {
-            data = candidates(&|_, node, _, _| node.dimensions.first() == Some(&batch), true);
-            data.retain(|data| data.batch() == batch);
+        } else if let Some(batch) = batch_of_caches(program, classes, bases, labels) {
+            let is_of_batch = |base: &Base, node: &ShapeNode| {
+                batch_of_cache(base, node, labels) == Some(batch) || node.dimensions.first() == Some(&batch)
+            };
+            data = candidates(&|base, node, _, _| is_of_batch(base, node), true);
+            for data in data.iter_mut().filter(|data| data.batch() != batch) {
+                data.dimensions.swap(0, 1);
+            }
         }
         return data;
     };
@@ -184,14 +189,17 @@ pub fn data_arguments(
     data.retain(|d| d.batch() == batch);
     let is_state = |base: &Base, path: &str| holds_state(path) || classes.of(base.buffer) == Class::Cache;
     // What comes with the samples, such as pictures with their labels, holds the batch as well.
-    let is_sample = |base: &Base, node: &ShapeNode| {
-        classes.of(base.buffer) == Class::Input && node.dimensions.len() > 1 && !is_returned(base, node)
+    let divided = data.iter().map(|data| data.parts).max().unwrap_or(1);
+    let is_sample = |base: &Base, node: &ShapeNode, parts: i64| {
+        // One number for each sample, such as a label, is divided as samples are.
+        let is_alike = node.dimensions.len() > 1 || (parts == divided && node.element_type.is_index());
+        classes.of(base.buffer) == Class::Input && is_alike && !is_returned(base, node)
     };
-    let of_batch = |base: &Base, node: &ShapeNode, path: &str| {
-        node.dimensions[0] == batch && (is_state(base, path) || is_sample(base, node))
+    let of_batch = |base: &Base, node: &ShapeNode, path: &str, parts: i64| {
+        node.dimensions[0] == batch && (is_state(base, path) || is_sample(base, node, parts))
     };
     let known: FastSet<u32> = data.iter().map(|data| data.base).collect();
-    let more = candidates(&|base, node, path, _| of_batch(base, node, path), true);
+    let more = candidates(&|base, node, path, parts| of_batch(base, node, path, parts), true);
     data.extend(more.into_iter().filter(|data| !known.contains(&data.base) && data.batch() == batch));
     data
 }
@@ -237,21 +245,28 @@ fn are_points_before_samples(node: &ShapeNode, tiles: &[i64]) -> bool {
     !rest.is_empty() && node.element_type.is_float() && samples < points && is_alone
 }
 
+/// The leading dimension of a cache, after that of layers if a loop takes it layer by layer; `None` for what is no array of
+/// both a batch and positions.
+fn batch_of_cache(base: &Base, node: &ShapeNode, labels: &Labels) -> Option<i64> {
+    let Role::Argument { number, .. } = base.role else { return None };
+    let before = usize::from(labels.steps.of_argument(number).is_some());
+    node.dimensions.get(before).copied().filter(|_| node.dimensions.len() > 2 + before)
+}
+
 /// The batch of a step of decoding that hands everything on: the leading dimension of all caches, if vectors or matrices
 /// of integers, such as the last tokens, begin with it too. Pages of a cache are no batch.
-fn batch_of_caches(program: &Program, classes: &Classes, bases: &[Base]) -> Option<i64> {
-    let arguments = || {
-        let all = bases.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
-        all.filter_map(|base| Some((classes.of(base.buffer), node_of(program, base)?)))
+fn batch_of_caches(program: &Program, classes: &Classes, bases: &[Base], labels: &Labels) -> Option<i64> {
+    let arguments = || bases.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
+    let mut caches = arguments()
+        .filter(|base| classes.of(base.buffer) == Class::Cache)
+        .filter_map(|base| batch_of_cache(base, node_of(program, base)?, labels));
+    let batch = caches.next().filter(|&batch| batch > 1)?;
+    let is_of_samples = |base: &Base| {
+        classes.of(base.buffer) == Class::Input
+            && node_of(program, base)
+                .is_some_and(|node| node.element_type.is_index() && node.dimensions.first() == Some(&batch))
     };
-    let leading = |node: &ShapeNode| node.dimensions.first().copied();
-    let is_cache = |(class, node): &(Class, &ShapeNode)| *class == Class::Cache && node.dimensions.len() > 2;
-    let batch = arguments().find(is_cache).and_then(|(_, node)| leading(node)).filter(|&batch| batch > 1)?;
-    let is_of_all = arguments().filter(is_cache).all(|(_, node)| leading(node) == Some(batch));
-    let is_of_samples = |(class, node): (Class, &ShapeNode)| {
-        class == Class::Input && node.element_type.is_index() && leading(node) == Some(batch)
-    };
-    (is_of_all && arguments().any(is_of_samples)).then_some(batch)
+    (caches.all(|other| other == batch) && arguments().any(is_of_samples)).then_some(batch)
 }
 
 /// Numbers of nodes and edges of a graph: an integer vector with one element for each edge says which node's row a

@@ -270,7 +270,10 @@ impl Memory {
         let limit = share(capacity, FALLBACK_SHARE);
         // The compiler uses room that a change makes to recompute less.
         if self.rematerialised > 0 && whole > limit && expected <= share(capacity, RECOMPUTED_USUALLY) {
-            high = high.max(share(whole, 1.0 + band)).min(share(capacity, RECOMPUTED_AT_MOST));
+            // Where recomputing was not enough, and what stays in 32 bits is not known, it may not be enough again.
+            let is_open = kinds.compute && self.allocated > capacity;
+            let most = if is_open { whole } else { share(capacity, RECOMPUTED_AT_MOST) };
+            high = high.max(share(whole, 1.0 + band)).min(most);
         }
         // Where even recomputation was not enough, the compiler may recompute less of what still does not fit.
         if self.rematerialised > 0 && self.allocated > capacity && expected > capacity {

@@ -165,8 +165,10 @@ impl SavedForBackward {
             };
             let by_softmax = (softmax.are_scores(&own, &weights.sizes) || softmax.crossed.iter().any(is_crossed))
                 && !weights.outlines.contains(&own);
+            // Where softmaxes show scores, what only looks like them is something else, such as features of all pairs.
             let are_scores = |is_named| {
-                by_softmax || sequence.is_some_and(|length| weights.are_scores(dimensions, length, is_named))
+                let by_shape = || sequence.is_some_and(|length| weights.are_scores(dimensions, length, is_named));
+                by_softmax || (softmax.may_be_scores(&own) && by_shape())
             };
             Meaning {
                 logits: !is_stack && has_classes,

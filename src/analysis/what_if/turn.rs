@@ -24,6 +24,9 @@ const RUNS: f64 = 0.001;
 /// Share of a layer's values that may be made long before it runs.
 const EARLY: f64 = 0.05;
 
+/// As many layers as two modules of a layer that occur in all of them look like.
+const FEW_LAYERS: usize = 2;
+
 /// A read of a family's value in the forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Read {
@@ -83,6 +86,10 @@ impl Turn {
         }
         let time_of = |point: u32| 2 * points.partition_point(|&p| p < point) as u32;
         let known = Layers::new(names.iter().map(String::as_str));
+        // Two modules of equal names, inside each of many layers that the names do not show, are no layers.
+        let used =
+            (few_layers(&known, names)).and_then(|named| LayerUse::of_more_than(named, program, live.sequence()));
+        let known = if used.is_some() { Layers::default() } else { known };
         let mut turn = Self { at, ..Self::default() };
         let mut rows: FastMap<Layer, u32> = FastMap::default();
         let end = points.get(at as usize / 2).copied().unwrap_or(u32::MAX);
@@ -98,7 +105,7 @@ impl Turn {
         turn.is_again = families.list.iter().map(|family| is_again(family) == Some(true)).collect();
         let evicted = Evicted::new(program, live, families, forward);
         let windows: Vec<Window> = if known.is_empty() {
-            let used = LayerUse::new(program, live.sequence());
+            let used = used.unwrap_or_else(|| LayerUse::new(program, live.sequence()));
             turn.layers = used.layers;
             let marks = used.marks.iter().filter_map(|mark| Some((live.point_of(mark.at.0)?, mark)));
             let is_meant = |&(point, mark): &(u32, &Mark)| {
@@ -414,6 +421,20 @@ fn begins(times: &[(u32, u64)]) -> Option<u32> {
         before = before.saturating_add(size);
         (before as f64 > whole as f64 * EARLY).then_some(time)
     })
+}
+
+/// Number of layers that names show, if these are few; at least one.
+fn few_layers(known: &Layers, names: &[String]) -> Option<usize> {
+    let mut found: Vec<Layer> = Vec::new();
+    for layer in names.iter().filter_map(|name| known.of(name)) {
+        if !found.contains(&layer) {
+            found.push(layer);
+        }
+        if found.len() > FEW_LAYERS {
+            return None;
+        }
+    }
+    (!found.is_empty()).then_some(found.len())
 }
 
 /// Time from which a layer of the forward pass runs, or from which none does.
