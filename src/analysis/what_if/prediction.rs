@@ -272,8 +272,10 @@ impl Memory {
         if self.rematerialised > 0 && whole > limit && expected <= share(capacity, RECOMPUTED_USUALLY) {
             // Where recomputing was not enough, and what stays in 32 bits is not known, it may not be enough again.
             let is_open = kinds.compute && self.allocated > capacity;
-            let most = if is_open { whole } else { share(capacity, RECOMPUTED_AT_MOST) };
-            high = high.max(share(whole, 1.0 + band)).min(most);
+            high = high.max(share(whole, 1.0 + band));
+            if !is_open {
+                high = high.min(share(capacity, RECOMPUTED_AT_MOST));
+            }
         }
         // Where even recomputation was not enough, the compiler may recompute less of what still does not fit.
         if self.rematerialised > 0 && self.allocated > capacity && expected > capacity {
