@@ -1,7 +1,8 @@
 //! Rule `activations`: values of the forward pass that are kept for the backward pass.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use super::finding::{ChangesResults, Finding};
 use super::gathered::is_gather;
@@ -9,6 +10,7 @@ use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::stages;
 use crate::analysis::class::Class;
+use crate::analysis::flow::computed;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
@@ -206,7 +208,12 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let of_it = of_it.map(|stack| size(stack)).total();
     let besides = if case.is_worth(told) { format!(" besides {}", told_elsewhere(case)) } else { String::new() };
     let (whole, share) = (Bytes(bytes).short(), percent(bytes, case.memory.peak.max(1)));
-    finding.title = if (of_it as f64) < bytes as f64 * NEARLY_ALL {
+    let scans = own.iter().map(|stack| stack.of_loop).collect::<BTreeSet<_>>().len();
+    finding.title = if scans > 1 {
+        format!(
+            "{scans} scans over {count} {many} each save {whole}{besides} for the backward pass ({share} of the peak)"
+        )
+    } else if (of_it as f64) < bytes as f64 * NEARLY_ALL {
         format!(
             "Scans save {whole}{besides} for the backward pass ({share} of the peak), {} of it the one over {count} {many}",
             Bytes(of_it).short()
@@ -215,11 +222,20 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
         format!("The scan over {count} {many} saves {whole}{besides} for the backward pass ({share} of the peak)")
     };
     finding.why = format!(
-        "For each of the {count} {many} the forward pass keeps a slice of {}: {}{}.",
+        "For each of the {count} {many}{} the forward pass keeps a slice of {}: {}{}.",
+        if scans > 1 { format!(" of {scans} scans") } else { String::new() },
         if own.len() == 1 { "one stack".to_owned() } else { format!("{} stacks", own.len()) },
         listed.join("; "),
         if more > 0 { format!("; and {more} more") } else { String::new() }
     );
+    let gathered = own.iter().filter(|stack| holds_gathered(case, stack)).map(|stack| size(stack)).total();
+    if case.is_worth(gathered) {
+        let _ = write!(
+            finding.why,
+            " {} of it are arrays gathered from all devices, such as weights: a checkpoint whose policy does not save them gathers them again in the backward pass.",
+            Bytes(gathered).short()
+        );
+    }
     if kept.stacks.iter().all(|stack| stack.is_input) {
         finding.advice.push(match steps {
             Steps::Layers => format!("only the input of each layer is saved: the body is checkpointed already. Offload the inputs to the host ({}), shard them along the sequence, or checkpoint groups of layers instead of each layer", Library::of(case).offload_inputs()),
@@ -234,6 +250,18 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     }
     finding.advice.push(Library::of(case).remat_scan(steps));
     true
+}
+
+/// Whether each slice of a stack is what was gathered from other devices.
+fn holds_gathered(case: &ProgramContext<'_>, stack: &Stack) -> bool {
+    let labels = case.analysis.labels(case.program);
+    let root = case.memory.families.list[stack.family as usize].root;
+    let written = labels.role(case.program, root).and_then(|part| part.written.clone());
+    written.is_some_and(|value| {
+        let made = computed(case.program, value).at;
+        case.program.opcode_name(made).starts_with("all-gather")
+            || case.program.text.instruction_name(made).starts_with("all-gather")
+    })
 }
 
 /// What a saving includes besides the activations that a finding is about.

@@ -272,6 +272,7 @@ impl Library {
             Self::Equinox | Self::Haliax => {
                 "give the optimizer state its own sharding: `eqx.filter_shard` with a `NamedSharding` over the mesh axis of the batch, when it is made and on the step's result; constrain the gradients to it before the update"
             }
+            Self::MaxText => "MaxText: `shard_optimizer_over_data=True`",
             Self::Keras => {
                 "Keras has no switch for the optimizer state alone; `keras.distribution.ModelParallel` with a `LayoutMap` divides the weights with it, which are then gathered in each step (the change to try for that is `shard` of both)"
             }

@@ -105,6 +105,16 @@ pub struct BatchFit {
     pub may_fit: i64,
     /// Whether the arguments that hold the batch are known from their names alone.
     pub is_guess: bool,
+    /// How many devices share a part of the batch, such as those of tensor parallelism.
+    pub sharing: i64,
+}
+
+impl BatchFit {
+    /// What the batch is counted for: `per device`, `for each 2 devices`.
+    #[must_use]
+    pub fn unit(&self) -> String {
+        if self.sharing > 1 { format!("for each {} devices", self.sharing) } else { "per device".to_owned() }
+    }
 }
 
 /// Runs every rule. Pure but slow: keep it off the window's thread.
@@ -190,7 +200,9 @@ fn batch_fit(case: &ProgramContext<'_>) -> Option<BatchFit> {
     let (largest, now) = batch_size::largest(case)?;
     let is_guess = case.memory.data.first().is_some_and(|data| data.by_name);
     let may_fit = batch_size::largest_maybe(case)?.max(largest);
-    Some(BatchFit { program: case.row, now, largest, may_fit, is_guess })
+    let parts = case.memory.data.iter().map(|data| data.parts).max().unwrap_or(1);
+    let sharing = if parts > 1 { i64::from(case.program.devices()) / parts } else { 1 };
+    Some(BatchFit { program: case.row, now, largest, may_fit, is_guess, sharing })
 }
 
 /// Sorts findings: most severe first, causes before remedies, then by bytes; of two within 10 % of each other, the one

@@ -50,7 +50,7 @@ const STATE: Kind = (
     "shard them over more devices (FSDP, where weights are gathered layer by layer, or ZeRO for optimizer state alone), keep optimizer state in fewer bytes (`mu_dtype=jnp.bfloat16`, `optax.adafactor`) or on the host",
 );
 
-/// Share of allocated bytes from which they are reported together, as the largest part of the peak.
+/// Share of allocated bytes from which they are reported together, after the causes that can be removed below [`SHARE`].
 const TOGETHER: f64 = 0.25;
 
 /// Share of the bytes of weights and optimizer state that another cause may have where they are the first.
@@ -110,6 +110,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         && !is_told(case, findings, &rows, less)
     {
         report(case, findings, &rows, &STATE);
+        if let Some(finding) = findings.last_mut() {
+            finding.is_remedy = !case.is_share(bytes, SHARE);
+        }
     }
 }
 
@@ -209,8 +212,15 @@ fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) ->
     }
     let whole = rows.iter().filter(|row| parts(case, row.1) <= 1).map(|row| row.0).total();
     let twice = u64::from(devices).saturating_mul(2);
+    let divided = rows.first().map_or(1, |row| parts(case, row.1)).max(1).unsigned_abs();
     if whole.saturating_mul(2) > bytes {
         format!(": now every device holds {} in full", Bytes(whole).short())
+    } else if divided < u64::from(devices) {
+        format!(
+            ": most are divided over {divided} now, and {} devices hold the same; over all {devices}, {} is left on each",
+            u64::from(devices) / divided,
+            Bytes((bytes as f64 * divided as f64 / f64::from(devices)) as u64).short()
+        )
     } else {
         format!(": over {devices} now; over {twice}, {} is left on each", Bytes(bytes / 2).short())
     }

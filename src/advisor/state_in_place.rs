@@ -7,6 +7,7 @@ use super::gathered::is_gather;
 use super::layout_copy::copied_argument;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use crate::analysis::class::Class;
+use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{BufferId, Bytes, ElementType, InstructionId, Opcode, Program, ShapeNode, outline, percent};
 
@@ -111,6 +112,20 @@ fn is_paged(program: &Program) -> bool {
     })
 }
 
+/// Whether a loop collects the next values of some arguments, as results with memory of their own.
+fn is_collected(case: &ProgramContext<'_>, rows: &[usize]) -> bool {
+    let labels = case.analysis.labels(case.program);
+    let alike = |result: BufferId| {
+        let own = case.node(result).map(|node| &node.dimensions);
+        rows.iter().any(|&row| case.node(case.memory.base[row].buffer).map(|node| &node.dimensions) == own)
+    };
+    let results = case.memory.base.iter().filter(|base| matches!(base.role, Role::Result(_)));
+    results
+        .map(|base| base.buffer)
+        .filter(|&result| alike(result))
+        .any(|result| labels.role(case.program, result).is_some_and(|part| part.role == LoopRole::Collected))
+}
+
 /// Looks for state that takes most of the memory.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
@@ -207,6 +222,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push(format!(
             "{} of temporaries are second copies of it: carry it through the loop and update it in place (`jax.lax.dynamic_update_slice` on the carry of `jax.lax.fori_loop` or `scan`), instead of scanning over it and collecting the results",
             Bytes(copies).short()
+        ));
+    }
+    if is_cache && !is_in_place && !case.is_worth(copies) && is_collected(case, &rows) {
+        finding.advice.push(format!(
+            "carry it through the loop over layers and update it in place (`jax.lax.dynamic_update_slice` on the carry of `scan`), instead of scanning over it and collecting the next one, and donate it: the next value then takes its place, up to {} less, with the same results; either of the two alone changes nothing",
+            Bytes(bytes).short()
         ));
     }
     finding.advice.push(

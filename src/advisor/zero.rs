@@ -1,9 +1,12 @@
 //! Rule `zero`: replicated optimizer state that can be sharded without touching the computation (ZeRO).
 
+use std::collections::BTreeMap;
+
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, Total, listed};
 use super::replicated;
+use super::state_in_place::parts;
 use crate::analysis::class::Class;
 use crate::analysis::what_if::{Arguments, Edit};
 use crate::model::Bytes;
@@ -18,11 +21,24 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if devices <= 1 || case.program.parameter_shardings.is_empty() {
         return;
     }
+    let library = Library::of(case);
+    // Without a switch for it, it is only told where dividing all is not.
+    if library == Library::Keras && !replicated::rows(case).is_empty() {
+        return;
+    }
     let is_divisible = |row: usize| replicated::is_divisible(case, row);
     let is_state = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Optimizer && is_divisible(row);
-    let whole = case.arguments().filter(|&(row, _, number, _)| is_state(row) && replicated::is_whole(case, number));
-    let rows: Vec<usize> = whole.map(|argument| argument.0).collect();
-    let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
+    // By how many devices hold the same of it: all, or those that divide the batch beside tensor parallelism.
+    let mut by_holders: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for argument in case.arguments().filter(|argument| is_state(argument.0)) {
+        let parts = u32::try_from(parts(case, argument.0)).unwrap_or(1).max(1);
+        if parts < devices && devices % parts == 0 {
+            by_holders.entry(devices / parts).or_default().push(argument.0);
+        }
+    }
+    let size = |rows: &[usize]| rows.iter().map(|&row| case.memory.base[row].size).total();
+    let Some((holders, rows)) = by_holders.into_iter().max_by_key(|found| size(&found.1)) else { return };
+    let bytes = size(&rows);
     if !case.is_worth(bytes) {
         return;
     }
@@ -30,18 +46,20 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let counts = |row: usize| is_divisible(row) && case.counts_beside(row, bytes);
     let names = case.names_of(&rows, counts);
     let mut finding = case.remedy(NAME);
-    let saved = case.fill(&mut finding, vec![Edit::Shard(Arguments(names.clone()), devices)]);
+    let saved = case.fill(&mut finding, vec![Edit::Shard(Arguments(names.clone()), holders)]);
     if !case.is_worth(saved) {
         return;
     }
-    finding.title = format!("Shard optimizer state over the {devices} devices (ZeRO): {}", finding.less(""));
+    let over = if holders == devices { "" } else { " that hold the same" };
+    finding.title = format!("Shard optimizer state over the {holders} devices{over} (ZeRO): {}", finding.less(""));
     finding.why = format!(
-        "{} of optimizer state ({}) is replicated on every device, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; where there is room, the compiler may copy the weights for that.",
+        "{} of optimizer state ({}) is the same on {}, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; where there is room, the compiler copies the weights for that, which the saving allows for.",
         Bytes(bytes).short(),
-        listed(&names, 3)
+        listed(&names, 3),
+        if holders == devices { "every device".to_owned() } else { format!("{holders} devices each") }
     );
-    finding.why.push_str(&case.counted_twice(&rows, (bytes, bytes - bytes / u64::from(devices)), saved));
-    finding.advice.push(Library::of(case).shard_state().to_owned());
+    finding.why.push_str(&case.counted_twice(&rows, (bytes, bytes - bytes / u64::from(holders)), saved));
+    finding.advice.push(library.shard_state().to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     findings.push(finding);

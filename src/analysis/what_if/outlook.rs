@@ -63,6 +63,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
     pub fn new(trial: &'t Trial<'a>, depth: Depth, known_online: Option<Bytes>) -> Self {
         let mut outlook = Self::after_packing(trial, depth, known_online);
         outlook.fill_the_room();
+        outlook.copy_the_weights();
         outlook.keep_what_costs_more();
         outlook.find_range();
         outlook
@@ -136,6 +137,28 @@ impl<'t, 'a> Outlook<'t, 'a> {
         self.expected = self.expected.max(filled);
         self.best = self.best.max(self.expected);
         self.packer = Packer::Fallback;
+    }
+
+    /// Where only the state of the optimizer is divided and there is room, each weight is copied, as its new value is
+    /// gathered into its place: 8 of 9 real programs took 0.8 to 2 times as much more as their weights have.
+    fn copy_the_weights(&mut self) {
+        let Trial { memory, state, sizes, .. } = self.trial;
+        if !state.kinds.sharding || state.kinds.remat || state.kinds.constrain || !memory.has_backward() {
+            return;
+        }
+        let rows = || (0..sizes.base.len()).filter(|&row| memory.roles[row].is_trained);
+        let is_divided = |row: usize| sizes.base[row] < memory.base[row].size;
+        let are_weights_divided = rows().any(is_divided);
+        let copies = rows().map(|row| sizes.base[row]).fold(0u64, u64::saturating_add);
+        let is_state_divided = (0..sizes.base.len()).any(|row| !memory.roles[row].is_trained && is_divided(row));
+        let with_copies = self.expected.saturating_add(copies);
+        if are_weights_divided || !is_state_divided || self.trial.is_above(with_copies, FALLBACK_SHARE) {
+            return;
+        }
+        self.unfilled = self.unfilled.min(self.expected);
+        for bytes in [&mut self.expected, &mut self.online, &mut self.best, &mut self.packed, &mut self.peak] {
+            *bytes = bytes.saturating_add(copies);
+        }
     }
 
     /// Where checkpoints would take more than they save, as where nothing is kept for a backward pass, the compiler keeps

@@ -215,12 +215,30 @@ impl SavedForBackward {
                 let made = node(row as usize).zip(made(row as usize));
                 made.is_some_and(|(node, value)| are_in_parts(program, value, &outline(&node.dimensions)))
             });
+        kept.add_flat_logits(families, |family| node(family).map(|node| outline(&node.dimensions)));
         let size = |&&row: &&u32| families.list[row as usize].size;
         let largest = kept.scores.iter().max_by_key(size).and_then(|&row| node(row as usize));
         let positions = |node: &ShapeNode| repeated(&node.dimensions).or(node.dimensions.iter().copied().max());
         kept.sequence = largest.and_then(positions).or(kept.sequence);
         kept.are_crossed = largest.is_some_and(|node| repeated(&node.dimensions).is_none());
         kept
+    }
+
+    /// Adds what holds as many elements in one dimension as logits do: a gradient that is scattered into.
+    fn add_flat_logits(&mut self, families: &Families, outline: impl Fn(usize) -> Option<Vec<i64>>) {
+        let elements = |outline: &[i64]| outline.iter().fold(1i64, |all, &size| all.saturating_mul(size));
+        let known: FastSet<i64> =
+            self.logits.iter().filter_map(|&row| outline(row as usize)).map(|outline| elements(&outline)).collect();
+        if known.is_empty() {
+            return;
+        }
+        let is_flat = |family: &usize| {
+            outline(*family).is_some_and(|outline| matches!(outline[..], [size] if known.contains(&size)))
+        };
+        let flat = (0..families.list.len()).filter(is_flat).map(|family| family as u32);
+        self.logits.extend(flat);
+        self.logits.sort_unstable();
+        self.logits.dedup();
     }
 
     fn find_stacks(&mut self, program: &Program, analysis: &ProgramAnalysis, families: &Families, weights: &Weights) {

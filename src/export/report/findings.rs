@@ -127,6 +127,9 @@ pub struct BatchReport {
     pub largest_that_may_fit: i64,
     /// Whether the arguments that hold the batch are known by name alone.
     pub is_guess: bool,
+    /// What it is counted for, in words.
+    #[serde(skip)]
+    unit: String,
 }
 
 /// The findings of a profile.
@@ -239,6 +242,7 @@ pub fn batches(profile: &Profile, advice: &Advice) -> Vec<BatchReport> {
             largest_that_fits: fit.largest,
             largest_that_may_fit: fit.may_fit,
             is_guess: fit.is_guess,
+            unit: fit.unit(),
         })
         .collect()
 }
@@ -266,7 +270,7 @@ const MOST_APART: i64 = 2;
 /// A sentence about the largest batch.
 fn sentence(batch: &BatchReport) -> String {
     let guess = if batch.is_guess { " (the arguments that hold it are guessed from their names)" } else { "" };
-    let (fits, may_fit) = (batch.largest_that_fits, batch.largest_that_may_fit);
+    let (fits, may_fit, unit) = (batch.largest_that_fits, batch.largest_that_may_fit, &batch.unit);
     // So far beyond, the number says nothing.
     let maybe = if fits > 0 && may_fit > fits.saturating_mul(MOST_APART) {
         "; more cannot be ruled out, as the compiler may recompute more".to_owned()
@@ -277,21 +281,21 @@ fn sentence(batch: &BatchReport) -> String {
     };
     match fits {
         0 if may_fit > 0 => {
-            format!("No batch is predicted to fit{maybe}; it is {} per device now{guess}", count(batch.per_device))
+            format!("No batch is predicted to fit{maybe}; it is {} {unit} now{guess}", count(batch.per_device))
         }
         0 => format!(
-            "With the batch alone changed, not even 1 per device fits; it is {} now{guess}",
+            "With the batch alone changed, not even 1 {unit} fits; it is {} now{guess}",
             count(batch.per_device)
         ),
         largest if largest >= batch.per_device.saturating_mul(MOST_TIMES) => {
             format!(
-                "Batches of up to at least {} per device are predicted to fit; it is {} now{guess}",
+                "Batches of up to at least {} {unit} are predicted to fit; it is {} now{guess}",
                 count(largest),
                 count(batch.per_device)
             )
         }
         largest => format!(
-            "Batches of up to about {} per device are predicted to fit{maybe}; it is {} now{guess}",
+            "Batches of up to about {} {unit} are predicted to fit{maybe}; it is {} now{guess}",
             count(largest),
             count(batch.per_device)
         ),
