@@ -112,6 +112,13 @@ impl Labels {
         if !is_plain(&own) {
             return is_borrowed.then(|| Label::borrowed(own));
         }
+        // Rows that are added up in an array like a weight are its gradient, whatever product they come from.
+        let scattered = scope::path(&own).last().copied().filter(|operation| operation.starts_with("scatter"));
+        if let Some(operation) = scattered
+            && let Some(weight) = node_at(program, at, &value.index).and_then(|node| like_weights(program, node))
+        {
+            return Some(Label::plain(format!("{weight}: {operation}")));
+        }
         let Some(made_from) = self.made_from(program, &value, known) else {
             if own.is_empty() && program.opcode_name(at).starts_with("all-gather") {
                 return Some(Label::plain("gathered from all devices".to_owned()));
@@ -388,6 +395,22 @@ impl Labels {
             waiting.extend(operands.iter().filter(|&&row| row != NO_ROW).map(|&row| Value::whole(InstructionId(row))));
         }
         nearest
+    }
+
+    /// Whether a value is made by a product with a matrix among the arguments: features, not scores of two values.
+    #[must_use]
+    pub fn is_of_weight(&self, program: &Program, value: Value) -> bool {
+        let made = super::computed(program, value).at;
+        let is_matrix = |at: InstructionId| {
+            let node = program.shape_of(at).map(crate::model::Shape::root);
+            node.is_some_and(|node| node.dimensions.iter().filter(|&&d| d > 1).count() == 2)
+        };
+        let mut operands = program.instructions.operands_of(made).iter().filter(|&&row| row != NO_ROW);
+        is_product(program, made)
+            && operands.any(|&row| {
+                let at = InstructionId(row);
+                is_matrix(at) && self.argument(program, &Value::whole(at)).is_some()
+            })
     }
 
     /// Short name of the entry argument that a value holds a part of, traced through copies, casts, slices, gathers and

@@ -121,6 +121,21 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_is_said_with_what_it_depends_on() {
+        let bound = |verdict| Prediction {
+            undecided: Some(format!("{UNTOLD}: that depends")),
+            is_bound: true,
+            ..prediction((10, 13), verdict)
+        };
+        let words = |verdict| bound(verdict).sentence(Some(12 << 30), UnitSystem::Binary);
+        let fits = words(TryVerdict::Fits);
+        assert_eq!(fits, format!("fits with at least 2.00 GiB to spare; {UNTOLD}: that depends"));
+        assert_eq!(words(TryVerdict::MayFit), format!("may fit; {UNTOLD}: that depends"));
+        let unknown = Prediction { is_bound: false, ..bound(TryVerdict::Fits) };
+        assert!(unknown.sentence(Some(12 << 30), UnitSystem::Binary).starts_with("not predicted: "));
+    }
+
+    #[test]
     fn a_range_that_says_nothing_is_no_number() {
         for verdict in [TryVerdict::Fits, TryVerdict::MayFit, TryVerdict::Over, TryVerdict::Unknown] {
             let wide = prediction((10, 17), verdict);

@@ -1,6 +1,6 @@
 //! Edits that trade compute for memory: checkpointed layers and scans.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::edit::SCAN;
 use super::memory::Memory;
@@ -158,7 +158,7 @@ impl State<'_> {
         for &(bytes, made, segment) in parts.on_chip.iter().filter(|input| is_meant[input.2 as usize]) {
             let Segment { forward, backward, .. } = &parts.list[segment as usize];
             if let Some(&row) = forward.first() {
-                self.added.push((bytes, made, *backward, row));
+                self.made_again.push((bytes, made, *backward, row));
             }
         }
         self.make_gradients_at_once(&parts.list, &is_meant);
@@ -292,6 +292,47 @@ impl State<'_> {
             let is_single = of_loops.len() == 1 && !is_in_layer;
             self.remat_scan(stacks, if is_single { of_gradients } else { needed }, most_saved);
         }
+        self.remat_single_steps();
+    }
+
+    /// Drops what loops of one step save, which the compiler runs as no loops: a layer between scans over others, as where
+    /// every sixth attends to all positions. Like stacks, what they save has a first dimension for the step; of as many as
+    /// there are such steps with the shape of their inputs, one each is kept.
+    fn remat_single_steps(&mut self) {
+        let memory = self.memory;
+        let node = |row: usize| self.program.buffer_node(memory.families.list.get(row)?.root);
+        let lead = |node: &ShapeNode| (node.dimensions.len(), node.dimensions.get(1..3).map(<[i64]>::to_vec));
+        let stacks = || memory.kept.stacks.iter().filter(|stack| !stack.is_in_layer);
+        let known: HashSet<_> = stacks().filter_map(|stack| node(stack.family as usize)).map(lead).collect();
+        let inputs: HashSet<&[i64]> = stacks()
+            .filter(|stack| stack.is_input)
+            .filter_map(|stack| node(stack.family as usize)?.dimensions.get(1..))
+            .collect();
+        let is_saved = |row: &usize| {
+            memory.is_kept(*row)
+                && !memory.kept.is_stack(*row)
+                && !memory.kept.has_own_remedy(*row)
+                && node(*row).is_some_and(|node| {
+                    node.element_type.is_float()
+                        && node.dimensions.first() == Some(&1)
+                        && node.dimensions.len() > 3
+                        && known.contains(&lead(node))
+                })
+        };
+        let mut by_shape: BTreeMap<&[i64], Vec<usize>> = BTreeMap::new();
+        for row in (0..memory.families.list.len()).filter(is_saved) {
+            if let Some(node) = node(row) {
+                by_shape.entry(&node.dimensions).or_default().push(row);
+            }
+        }
+        let others = by_shape.iter().filter(|row| !row.0.get(1..).is_some_and(|own| inputs.contains(own)));
+        let Some(steps) = others.map(|row| row.1.len()).min() else { return };
+        for (dimensions, rows) in &by_shape {
+            let is_input = dimensions.get(1..).is_some_and(|own| inputs.contains(own));
+            for &row in rows.iter().skip(if is_input { steps } else { 0 }) {
+                self.dropped[row] = true;
+            }
+        }
     }
 
     /// As [`Self::remat_scans`], for one scan; `backward` is the time at which the backward pass
@@ -360,9 +401,9 @@ impl State<'_> {
             ));
             (segments.inputs, segments.again)
         };
-        self.added.push((again, backward, last, row));
+        self.made_again.push((again, backward, last, row));
         if inputs > 0 {
-            self.added.push((inputs, first, last, row));
+            self.made_again.push((inputs, first, last, row));
         }
     }
 

@@ -163,8 +163,9 @@ impl SavedForBackward {
                 let Crossed { keys, is_batched, .. } = crossed;
                 crossed.is(&own) && (*is_batched || of_data.contains(keys) || !of_arguments.contains(keys))
             };
-            let by_softmax = (softmax.are_scores(&own, &weights.sizes) || softmax.crossed.iter().any(is_crossed))
-                && !weights.outlines.contains(&own);
+            let are_pairs = softmax.are_scores(&own, &weights.sizes);
+            let is_crossed = !are_pairs && softmax.crossed.iter().any(is_crossed);
+            let by_softmax = (are_pairs || is_crossed) && !weights.outlines.contains(&own);
             // Where softmaxes show scores, what only looks like them is something else, such as features of all pairs.
             let are_scores = |is_named| {
                 let by_shape = || sequence.is_some_and(|length| weights.are_scores(dimensions, length, is_named));
@@ -174,6 +175,7 @@ impl SavedForBackward {
                 logits: !is_stack && has_classes,
                 logits_if_made: !is_stack && is_of_softmax,
                 by_softmax,
+                is_crossed,
                 scores: are_scores(false),
                 scores_if_named: are_scores(true),
             }
@@ -202,10 +204,13 @@ impl SavedForBackward {
             // Parts of a sequence as long as weights are wide have logits like the weights that make them.
             let are_made_of_logits =
                 || made(family).is_some_and(|value| softmax.make_logits(program, value, &outline(&node.dimensions)));
+            let labels = analysis.labels(program);
+            let are_features =
+                || meaning.is_crossed && made(family).is_some_and(|value| labels.is_of_weight(program, value));
             let are_logits = meaning.logits || (meaning.logits_if_made && are_made_of_logits());
             if are_logits && !is_in_layer() {
                 kept.logits.push(family as u32);
-            } else if meaning.scores || (meaning.scores_if_named && is_named()) {
+            } else if (meaning.scores && !are_features()) || (meaning.scores_if_named && is_named()) {
                 kept.scores.push(family as u32);
                 kept.are_sure &= meaning.by_softmax || is_named();
             }
@@ -330,6 +335,8 @@ struct Meaning {
     logits_if_made: bool,
     /// Attention scores, or their gradient, as a softmax runs over arrays of this shape.
     by_softmax: bool,
+    /// The same, of positions for those of another sequence: a product with a weight may have this shape, too.
+    is_crossed: bool,
     /// Attention scores, or their gradient.
     scores: bool,
     /// The same where the op name speaks of attention.

@@ -72,6 +72,8 @@ pub struct State<'a> {
     pub(super) again: Vec<(u32, u32, u32)>,
     /// Blocks that the unchanged program does not have: bytes, first and last time, and the family they come from.
     pub(super) added: Vec<(u64, u32, u32, u32)>,
+    /// The same of what is computed again, with the bytes that it takes if nothing else changes.
+    pub(super) made_again: Vec<(u64, u32, u32, u32)>,
     /// Families of stacks that scans save now and whose steps compute them again: family, steps, and when the backward
     /// pass begins to.
     pub(super) again_in_scans: Vec<(u32, i64, u32)>,
@@ -156,6 +158,7 @@ impl<'a> State<'a> {
             in_blocks: Vec::new(),
             again: Vec::new(),
             added: Vec::new(),
+            made_again: Vec::new(),
             again_in_scans: Vec::new(),
             sums: Vec::new(),
             donated: Vec::new(),
@@ -576,6 +579,16 @@ impl<'a> State<'a> {
                 *size = 0;
             }
         }
+        // What recomputation adds changes in size as what it stands for.
+        let made_again: Vec<(u64, u32, u32, u32)> = self
+            .made_again
+            .iter()
+            .map(|&(size, start, end, row)| {
+                let (now, before) = (families[row as usize], self.memory.families.list[row as usize].size.max(1));
+                let scaled = u128::from(size) * u128::from(now) / u128::from(before);
+                (u64::try_from(scaled).unwrap_or(u64::MAX), start, end, row)
+            })
+            .collect();
         for (size, dropped) in families.iter_mut().zip(&self.dropped) {
             if *dropped {
                 *size = 0;
@@ -591,7 +604,7 @@ impl<'a> State<'a> {
             blocks.push(Block { size: families[row as usize], start, end });
             family.push(row);
         }
-        for &(size, start, end, row) in &self.added {
+        for &(size, start, end, row) in self.added.iter().chain(&made_again) {
             blocks.push(Block { size, start, end });
             family.push(row);
         }

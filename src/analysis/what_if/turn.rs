@@ -545,6 +545,37 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_layer_may_run_in_parts() {
+        let mark = |layer: Option<u32>, elements| Mark { at: InstructionId(0), layer, pass: Pass::Forward, elements };
+        // Keys of the encoder for both layers, the layers, and a little of the first beside the second.
+        let marks = [
+            mark(Some(0), 40),
+            mark(Some(1), 40),
+            mark(None, 9),
+            mark(Some(0), 60),
+            mark(Some(1), 30),
+            mark(Some(0), 1),
+            mark(Some(1), 30),
+        ];
+        let marks: Vec<(u32, &Mark)> = (10..).step_by(10).zip(&marks).collect();
+        let windows = windows_of(&marks);
+        assert_eq!(windows, [(10, Some(0)), (20, Some(1)), (30, None), (40, Some(0)), (50, Some(1))]);
+        assert_eq!(layer_at(&windows, 65), Some(1), "the little is no part of its own");
+    }
+
+    #[test]
+    fn few_layers_are_counted() {
+        let names = |layers: usize| -> Vec<String> {
+            (0..layers).flat_map(|i| ["a", "b", "c"].map(|part| format!("jit(f)/jvp(block_{i})/{part}/dot"))).collect()
+        };
+        let few = |layers: usize| {
+            let names = names(layers);
+            few_layers(&Layers::new(names.iter().map(String::as_str)), &names)
+        };
+        assert_eq!((few(2), few(3), few(0)), (Some(2), None, None));
+    }
+
+    #[test]
     fn zeros_of_the_backward_pass_are_not_its_beginning() {
         let family = |size, first, last| Family { root: BufferId(0), size, first, last };
         let families = Families {
