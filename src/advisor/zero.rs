@@ -32,7 +32,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut by_holders: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for argument in case.arguments().filter(|argument| is_state(argument.0)) {
         let parts = u32::try_from(parts(case, argument.0)).unwrap_or(1).max(1);
-        if parts < devices && devices % parts == 0 {
+        if parts < devices && devices.is_multiple_of(parts) {
             by_holders.entry(devices / parts).or_default().push(argument.0);
         }
     }
