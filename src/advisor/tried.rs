@@ -26,7 +26,7 @@ impl Tried {
     }
 
     fn predict(&self, trial: &Trial<'_>, edits: &[Edit], depth: Depth) -> Arc<Prediction> {
-        let online = self.like(edits).map(|known| known.allocated_online);
+        let online = self.like(edits).map(|known| known.packed_online);
         let prediction = Arc::new(trial.outlook(depth, online).without_blocks());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((depth, Arc::clone(&prediction)));
         prediction

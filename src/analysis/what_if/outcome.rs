@@ -105,6 +105,7 @@ mod tests {
             least: gib(range.0),
             allocated: gib(range.0),
             allocated_online: gib(range.0),
+            packed_online: gib(range.0),
             packer: Packer::Online,
             fits: Some(verdict == TryVerdict::Fits),
             is_tight: false,

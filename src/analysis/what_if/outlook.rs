@@ -51,6 +51,8 @@ pub(super) struct Outlook<'t, 'a> {
     placement: Placement,
     /// The range of allocated bytes.
     range: Range,
+    /// Allocated bytes as packed in program order alone.
+    packed_online: u64,
     /// Bytes that are expected if the compiler did not fill the room that a change leaves.
     unfilled: u64,
     /// Whether a division leaves the range so wide that it says nothing.
@@ -119,6 +121,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
             packed,
             placement,
             range,
+            packed_online: online,
             unfilled: expected,
             is_open: false,
         }
@@ -418,6 +421,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
             least: Bytes(least),
             allocated: Bytes(self.best),
             allocated_online: Bytes(self.online),
+            packed_online: Bytes(self.packed_online),
             packer: self.packer,
             fits,
             is_tight: fits == Some(true) && is_full && !is_less,

@@ -139,6 +139,8 @@ pub struct Prediction {
     pub allocated: Bytes,
     /// Bytes allocated with the online packer.
     pub allocated_online: Bytes,
+    /// The same by packing alone, before what the compiler adds, such as copies of weights.
+    pub packed_online: Bytes,
     /// The packer the compiler would use.
     pub packer: Packer,
     /// Whether it fits; `None` if the capacity is unknown.
