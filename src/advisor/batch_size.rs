@@ -118,8 +118,8 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
     let parts = fitting.unwrap_or(fewest);
     let prediction = case.try_out(&[Edit::Micro(parts)]);
     let needs = prediction.expected();
-    // What they take besides a part of the batch is not less than nothing.
-    let is_less = || needs < case.try_out(&[Edit::Batch(1.0 / f64::from(parts))]).expected();
+    // What two of them take besides half the batch, which has been tried, is not less than nothing.
+    let is_less = || parts == 2 && needs < case.try_out(&[Edit::Batch(0.5)]).expected();
     if prediction.undecided.is_some() || is_less() {
         return String::new();
     }

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 
+pub use super::libraries::Library;
 use super::program_context::{ProgramContext, listed};
 use crate::analysis::flow::steps::Steps;
+use crate::analysis::once::once;
 use crate::analysis::what_if::Memory;
 use crate::model::InstructionId;
 
@@ -18,35 +20,15 @@ const HALIAX_STACKED: &str =
 /// Most operations whose source files are checked.
 const MOST_LOOKED_AT: usize = 400;
 
-/// A library with an API of its own for these changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Library {
-    /// MaxText.
-    MaxText,
-    /// Tunix.
-    Tunix,
-    /// Keras.
-    Keras,
-    /// Haliax, with its `Stacked` layers.
-    Haliax,
-    /// Equinox.
-    Equinox,
-    /// Haiku.
-    Haiku,
-    /// PyTorch through torchax.
-    Torchax,
-    /// Flax with Linen modules.
-    Linen,
-    /// Flax with NNX modules.
-    Nnx,
-    /// JAX itself, or an unknown library.
-    Jax,
-}
-
 impl Library {
-    /// Recognises the library by the source files of some operations and the paths of the arguments.
+    /// The library that made a program, recognised once.
     #[must_use]
     pub fn of(case: &ProgramContext<'_>) -> Self {
+        *once(&case.library, || Self::recognised(case))
+    }
+
+    /// Recognises the library by the source files of some operations and the paths of the arguments.
+    fn recognised(case: &ProgramContext<'_>) -> Self {
         let program = case.program;
         let entry = program.entry_computation();
         let rows = entry.map_or(0..0, |entry| entry.start..entry.end);

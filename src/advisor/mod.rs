@@ -17,6 +17,7 @@ mod gathered;
 mod gradients;
 pub mod ipu;
 mod layout_copy;
+mod libraries;
 mod library;
 mod logits;
 mod made_of;

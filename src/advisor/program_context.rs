@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::effect::Effect;
 use super::finding::{Finding, Severity};
+use super::libraries::Library;
 use super::tried::Tried;
 use crate::analysis::class::Class;
 use crate::analysis::flow::steps::Steps;
@@ -55,6 +56,8 @@ pub struct ProgramContext<'a> {
     pub(super) largest_batch: OnceLock<Option<i64>>,
     /// Whether a batch normalisation is in the program, computed on first use.
     normalises: OnceLock<bool>,
+    /// The library that made the program, recognised on first use.
+    pub(super) library: OnceLock<Library>,
     /// Changes that were worked out.
     tried: Tried,
     /// Once it says so, changes are not worked out any more.
@@ -106,8 +109,23 @@ impl<'a> ProgramContext<'a> {
             .filter_map(|(row, family)| Some(AtPeak { family: row, buffer: live(row, family)?, size: family.size }))
             .collect();
         peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
-        let (largest_batch, normalises, tried) = (OnceLock::new(), OnceLock::new(), Tried::default());
-        Self { row, program, analysis, space, device, memory, before, peak, largest_batch, normalises, tried, stop }
+        let (largest_batch, normalises, library) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let tried = Tried::default();
+        Self {
+            row,
+            program,
+            analysis,
+            space,
+            device,
+            memory,
+            before,
+            peak,
+            largest_batch,
+            normalises,
+            library,
+            tried,
+            stop,
+        }
     }
 
     /// Allocated bytes.
