@@ -8,7 +8,7 @@ use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::{Class, Reason};
 use crate::analysis::flow::{Value, computed};
-use crate::model::Bytes;
+use crate::model::{Bytes, Program};
 
 /// Name of the rule.
 pub const NAME: &str = "gathered";
@@ -36,10 +36,14 @@ fn has_scan(case: &ProgramContext<'_>) -> bool {
 /// was put into.
 pub(super) fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
     let program = case.program;
-    program.buffers.instruction_of(t.buffer).is_some_and(|at| {
-        let at = computed(program, Value { at, index: program.buffer_index(t.buffer) }).at;
-        program.opcode_name(at).starts_with("all-gather") || program.text.instruction_name(at).starts_with("all-gather")
-    })
+    let made = program.buffers.instruction_of(t.buffer);
+    made.is_some_and(|at| is_gathered_value(program, Value { at, index: program.buffer_index(t.buffer) }))
+}
+
+/// The same of a value.
+pub(super) fn is_gathered_value(program: &Program, value: Value) -> bool {
+    let at = computed(program, value).at;
+    program.opcode_name(at).starts_with("all-gather") || program.text.instruction_name(at).starts_with("all-gather")
 }
 
 /// Looks for copies of weights among the temporaries at the peak.

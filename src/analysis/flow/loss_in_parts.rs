@@ -10,7 +10,7 @@ use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, Shape,
 #[must_use]
 pub fn are_in_parts(program: &Program, logits: Value, dimensions: &[i64]) -> bool {
     let made = computed(program, logits).at;
-    let Some(body) = program.computation_of(made) else { return false };
+    let Some(body) = program.computation_of(made).filter(|_| !program.is_in_entry(made)) else { return false };
     let (mut own, mut others) = (0, 0);
     count(program, body, DEEPEST_FUSION, &mut |product| {
         let operands = program.instructions.operands_of(product).iter().filter(|&&row| row != NO_ROW);
@@ -21,7 +21,7 @@ pub fn are_in_parts(program: &Program, logits: Value, dimensions: &[i64]) -> boo
             others += 1;
         }
     });
-    own > 0 && others == 0 && !program.is_in_entry(made)
+    own > 0 && others == 0
 }
 
 /// Dimensions above 1 of an array, sorted.

@@ -180,6 +180,7 @@ impl SavedForBackward {
                 scores_if_named: are_scores(true),
             }
         };
+        let labels = analysis.labels(program);
         // Most equal shapes of a program are one value, whose place stands for it.
         let mut known: FastMap<(*const ShapeNode, bool), Meaning> = FastMap::default();
         for family in 0..families.list.len() {
@@ -204,7 +205,6 @@ impl SavedForBackward {
             // Parts of a sequence as long as weights are wide have logits like the weights that make them.
             let are_made_of_logits =
                 || made(family).is_some_and(|value| softmax.make_logits(program, value, &outline(&node.dimensions)));
-            let labels = analysis.labels(program);
             let are_features =
                 || meaning.is_crossed && made(family).is_some_and(|value| labels.is_of_weight(program, value));
             let are_logits = meaning.logits || (meaning.logits_if_made && are_made_of_logits());
@@ -220,7 +220,7 @@ impl SavedForBackward {
                 let made = node(row as usize).zip(made(row as usize));
                 made.is_some_and(|(node, value)| are_in_parts(program, value, &outline(&node.dimensions)))
             });
-        kept.add_flat_logits(families, |family| node(family).map(|node| outline(&node.dimensions)));
+        kept.add_flat_logits(families, node);
         let size = |&&row: &&u32| families.list[row as usize].size;
         let largest = kept.scores.iter().max_by_key(size).and_then(|&row| node(row as usize));
         let positions = |node: &ShapeNode| repeated(&node.dimensions).or(node.dimensions.iter().copied().max());
@@ -230,15 +230,16 @@ impl SavedForBackward {
     }
 
     /// Adds what holds as many elements in one dimension as logits do: a gradient that is scattered into.
-    fn add_flat_logits(&mut self, families: &Families, outline: impl Fn(usize) -> Option<Vec<i64>>) {
-        let elements = |outline: &[i64]| outline.iter().fold(1i64, |all, &size| all.saturating_mul(size));
-        let known: FastSet<i64> =
-            self.logits.iter().filter_map(|&row| outline(row as usize)).map(|outline| elements(&outline)).collect();
+    fn add_flat_logits<'a>(&mut self, families: &Families, node: impl Fn(usize) -> Option<&'a ShapeNode>) {
+        let known: FastSet<u64> =
+            self.logits.iter().filter_map(|&row| node(row as usize)).map(ShapeNode::element_count).collect();
         if known.is_empty() {
             return;
         }
         let is_flat = |family: &usize| {
-            outline(*family).is_some_and(|outline| matches!(outline[..], [size] if known.contains(&size)))
+            node(*family).is_some_and(|node| {
+                node.dimensions.iter().filter(|&&size| size > 1).count() == 1 && known.contains(&node.element_count())
+            })
         };
         let flat = (0..families.list.len()).filter(is_flat).map(|family| family as u32);
         self.logits.extend(flat);

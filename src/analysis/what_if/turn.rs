@@ -425,6 +425,9 @@ fn begins(times: &[(u32, u64)]) -> Option<u32> {
 
 /// Number of layers that names show, if these are few; at least one.
 fn few_layers(known: &Layers, names: &[String]) -> Option<usize> {
+    if known.is_empty() {
+        return None;
+    }
     let mut found: Vec<Layer> = Vec::new();
     for layer in names.iter().filter_map(|name| known.of(name)) {
         if !found.contains(&layer) {
