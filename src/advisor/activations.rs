@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::batch_size;
 use super::finding::{ChangesResults, Finding};
 use super::gathered::{is_gather, is_gathered_value};
 use super::library::Library;
@@ -13,7 +14,6 @@ use crate::analysis::class::Class;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
-use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack};
 use crate::analysis::what_if::{Base, Depth, Edit, Role, SCAN};
 use crate::model::{Bytes, percent};
@@ -113,7 +113,7 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
     );
     finding.why = if is_at_once {
         format!(
-            "{made} Nearly all that is recomputed is live at once: a checkpoint around the whole model recomputes all of it before the backward pass begins, so it saves no memory."
+            "{made} Nearly all that is recomputed is live at once: a checkpoint around the whole model recomputes all of it before the backward pass begins, so the peak is as high as without it."
         )
     } else if kept > 0 {
         format!(
@@ -205,7 +205,10 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let more = alike.values().skip(MOST_STACKS).sum::<usize>();
     let of_it = own.iter().filter(|stack| case.peak.iter().any(|t| t.family == stack.family as usize));
     let of_it = of_it.map(|stack| size(stack)).total();
-    let besides = if case.is_worth(told) { format!(" besides {}", told_elsewhere(case)) } else { String::new() };
+    let are_told =
+        |rows: &[u32]| kept.stacks.iter().filter(is_of_scan).any(|stack| rows.binary_search(&stack.family).is_ok());
+    let besides = of_both(are_told(&kept.scores), are_told(&kept.logits)).filter(|_| case.is_worth(told));
+    let besides = besides.map_or_else(String::new, |others| format!(" besides {others}"));
     let (whole, share) = (Bytes(bytes).short(), percent(bytes, case.memory.peak.max(1)));
     let scans = own.iter().map(|stack| stack.of_loop).collect::<BTreeSet<_>>().len();
     finding.title = if scans > 1 {
@@ -264,17 +267,23 @@ fn frees_scores(many: &str) -> String {
     format!(" Recomputing the {many} frees their attention scores too, which the saving includes.")
 }
 
-/// Which activations at the peak have rules of their own, in words.
-fn told_elsewhere(case: &ProgramContext<'_>) -> &'static str {
+/// Share of allocated bytes from which activations that have rules of their own are named as left out.
+const LEFT_OUT: f64 = 0.01;
+
+/// Which activations at the peak have rules of their own, in words; `None` if hardly any.
+fn told_elsewhere(case: &ProgramContext<'_>) -> Option<&'static str> {
     let kept = &case.memory.kept;
-    let bytes = |rows: &[u32]| case.held(rows).iter().map(|t| t.size).total();
-    let (scores, logits) = (bytes(&kept.scores), bytes(&kept.logits));
-    match (case.is_worth(scores), case.is_worth(logits)) {
-        (true, false) => "attention scores",
-        (false, true) => "logits",
-        (false, false) if scores > 0 && logits == 0 => "attention scores",
-        (false, false) if scores == 0 => "logits",
-        _ => "attention scores and logits",
+    let is_left_out = |rows: &[u32]| case.is_share(case.held(rows).iter().map(|t| t.size).total(), LEFT_OUT);
+    of_both(is_left_out(&kept.scores), is_left_out(&kept.logits))
+}
+
+/// Attention scores, logits, or both, in words.
+const fn of_both(are_scores: bool, are_logits: bool) -> Option<&'static str> {
+    match (are_scores, are_logits) {
+        (true, false) => Some("attention scores"),
+        (false, true) => Some("logits"),
+        (true, true) => Some("attention scores and logits"),
+        (false, false) => None,
     }
 }
 
@@ -292,11 +301,8 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
         .collect();
     finding.title = format!(
         "{} take {} of the peak: {} kept for the backward pass",
-        if case.is_worth(told) {
-            format!("Activations other than {}", told_elsewhere(case))
-        } else {
-            "Activations".to_owned()
-        },
+        told_elsewhere(case)
+            .map_or_else(|| "Activations".to_owned(), |others| format!("Activations other than {others}")),
         percent(bytes, case.memory.peak.max(1)),
         Bytes(bytes).short()
     );
@@ -317,7 +323,7 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
     }
     let Some(patterns) = stages::worthwhile(case, patterns) else {
         in_parts(case, finding);
-        finding.advice.push("`jax.checkpoint` around each block of layers, not around the whole model, which saves nothing; no repeated blocks are recognised in the names (a `jax.named_scope` around each, with its number, would show what checkpointing it saves)".to_owned());
+        finding.advice.push("`jax.checkpoint` around each block of layers, not around the whole model, which leaves the peak as it is; no repeated blocks are recognised in the names (a `jax.named_scope` around each, with its number, would show what checkpointing it saves)".to_owned());
         return true;
     };
     let edits = vec![stages::edit(&patterns)];
@@ -362,19 +368,12 @@ fn remat_each(case: &ProgramContext<'_>, patterns: &[String]) -> String {
 /// Share of what a program needs by which it may be over and almost fit.
 const ALMOST: f64 = 0.10;
 
-/// Numbers of micro-batches tried where checkpoints do not help.
-const PARTS: [u32; 4] = [2, 4, 8, 16];
-
 /// Suggests micro-batches for activations that no checkpoint removes.
 fn in_parts(case: &ProgramContext<'_>, finding: &mut Finding) {
-    let Some(batch) = case.memory.data.first().map(DataArgument::batch) else { return };
     let edits = |parts: u32| vec![Edit::Micro(parts)];
-    // What is divided is the part of the batch that the step runs on now.
-    let batch = batch / case.memory.micro_batches(case.program);
-    let divides = |parts: &u32| batch % i64::from(*parts) == 0 && batch > i64::from(*parts);
-    let parts: Vec<u32> = PARTS.into_iter().filter(divides).collect();
-    let fits = |parts: &&u32| case.fits_with(&edits(**parts), Depth::Verdict);
-    let Some(&parts) = parts.iter().find(fits).or_else(|| parts.first()) else { return };
+    let mut numbers = batch_size::micro_batches(case);
+    let Some(fewest) = numbers.clone().next() else { return };
+    let parts = numbers.find(|&parts| case.fits_with(&edits(parts), Depth::Verdict)).unwrap_or(fewest);
     if case.is_worth(case.saved(&case.try_out(&edits(parts)))) {
         case.fill(finding, edits(parts));
     }

@@ -94,7 +94,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
         is_kept.then_some("`jax.checkpoint` around the attention alone: only one layer's scores are live at a time");
     match in_the_way {
         None => {
-            finding.advice.push(format!("{}{}", blockwise(case), padded(case, held)));
+            finding.advice.push(format!("{}{}{}", blockwise(case), padded(case, held), soft_capped(case, held)));
             finding.advice.extend(checkpoint.map(|checkpoint| format!("or {checkpoint}")));
         }
         Some(obstacle) => {
@@ -113,6 +113,27 @@ fn padded(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
         let whole = positions.saturating_add(BLOCK - positions % BLOCK);
         format!("; they take multiples of {BLOCK} positions: pad the {positions} to {whole}, and mask what is added")
     })
+}
+
+/// Which kernel takes scores that a `tanh` keeps in bounds, in words where there is one, as in Gemma 2.
+fn soft_capped(case: &ProgramContext<'_>, held: &[&AtPeak]) -> &'static str {
+    let outlines = outlines_of(case, held);
+    let program = case.program;
+    let is_capped = |at: InstructionId| {
+        program.opcode_name(at) == "tanh"
+            && program.shape_of(at).is_some_and(|shape| outlines.contains(&outline(&shape.root().dimensions)))
+    };
+    let has_own = Library::of(case) == Library::MaxText;
+    if !has_own && (0..program.instructions.len() as u32).map(InstructionId).any(is_capped) {
+        "; the scores are capped by a `tanh`, for which splash attention has `attn_logits_soft_cap` and JAX's flash attention nothing"
+    } else {
+        ""
+    }
+}
+
+/// The dimensions of scores, whatever their order.
+fn outlines_of(case: &ProgramContext<'_>, held: &[&AtPeak]) -> FastSet<Vec<i64>> {
+    held.iter().filter_map(|t| case.node(t.buffer)).map(|node| outline(&node.dimensions)).collect()
 }
 
 /// What block-wise attention keeps of the scores for the backward pass. Without a scan the compiler makes the rows that
@@ -161,8 +182,7 @@ impl InTheWay {
         if let Some((_, path, ..)) = biases.first() {
             return Some(Self::Bias((*path).to_owned()));
         }
-        let outlines: FastSet<Vec<i64>> =
-            held.iter().filter_map(|t| case.node(t.buffer)).map(|node| outline(&node.dimensions)).collect();
+        let outlines = outlines_of(case, held);
         let program = case.program;
         // What is drawn is compared with the share that is dropped.
         let is_drawn = |at: InstructionId| {

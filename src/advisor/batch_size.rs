@@ -46,6 +46,19 @@ pub fn largest_maybe(case: &ProgramContext<'_>) -> Option<i64> {
     search(case, now, &may_fit).map(|size| in_units(case, size))
 }
 
+/// How many devices share a part of the batch, such as those of tensor parallelism.
+#[must_use]
+pub fn sharing(case: &ProgramContext<'_>) -> i64 {
+    let parts = case.memory.data.iter().map(|data| data.parts).max().unwrap_or(1);
+    if parts > 1 { i64::from(case.program.devices()) / parts } else { 1 }
+}
+
+/// What a batch is counted for: `per device`, `for each 2 devices`.
+#[must_use]
+pub fn unit(sharing: i64) -> String {
+    if sharing > 1 { format!("for each {sharing} devices") } else { "per device".to_owned() }
+}
+
 fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool) -> Option<i64> {
     case.memory.capacity?;
     let fits = |size: i64| {
@@ -102,8 +115,15 @@ const fn share_in_words(half: i64, now: i64) -> &'static str {
     if (now + 1) / 2 == half { "Half" } else { "A part of" }
 }
 
-/// Numbers of micro-batches that are tried.
-const MICRO: [u32; 7] = [2, 3, 4, 5, 7, 8, 16];
+/// Numbers of micro-batches that are tried, where they divide the batch.
+const MICRO: [u32; 8] = [2, 3, 4, 5, 7, 8, 16, 32];
+
+/// The numbers of micro-batches to try, fewest first: those of equal parts of what the step runs on at once now.
+pub fn micro_batches(case: &ProgramContext<'_>) -> impl Iterator<Item = u32> + Clone {
+    let batch = case.memory.data.first().map_or(0, batch::DataArgument::batch);
+    let at_once = batch / case.memory.micro_batches(case.program).max(1);
+    MICRO.into_iter().filter(move |&parts| at_once >= i64::from(parts) && at_once % i64::from(parts) == 0)
+}
 
 /// What the fewest equal micro-batches that fit come to, which keep the sums of the gradients beside, or where none fit the
 /// fewest: `; with 2 of them, whose gradients take memory beside, the program may fit: …`.
@@ -111,10 +131,9 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
     if case.memory.micro_batches(case.program) != 1 {
         return String::new();
     }
-    let now = case.memory.data.first().map_or(0, batch::DataArgument::batch);
-    let mut divisors = MICRO.into_iter().filter(|&parts| now % i64::from(parts) == 0);
-    let Some(fewest) = divisors.clone().next() else { return String::new() };
-    let fitting = divisors.find(|&parts| case.fits_with(&[Edit::Micro(parts)], Depth::Verdict));
+    let mut numbers = micro_batches(case);
+    let Some(fewest) = numbers.clone().next() else { return String::new() };
+    let fitting = numbers.find(|&parts| case.fits_with(&[Edit::Micro(parts)], Depth::Verdict));
     let parts = fitting.unwrap_or(fewest);
     let prediction = case.try_out(&[Edit::Micro(parts)]);
     let needs = prediction.expected();
@@ -158,18 +177,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let largest = largest(case);
+    let unit = unit(sharing(case));
     let fitting = match largest {
-        Some((size, now)) if size < now && size > 0 => format!("; up to about {size} per device is predicted to fit"),
+        Some((size, now)) if size < now && size > 0 => format!("; up to about {size} {unit} is predicted to fit"),
         Some((0, _)) => match largest_maybe(case) {
             Some(size) if size > 0 => {
-                format!("; up to about {size} per device cannot be ruled out, as the compiler may recompute more")
+                format!("; up to about {size} {unit} cannot be ruled out, as the compiler may recompute more")
             }
             _ => format!("; not even a batch of {micro} fits"),
         },
         _ => String::new(),
     };
     finding.title = format!(
-        "{} the batch ({now} to {half} per device): {} less{fitting}",
+        "{} the batch ({now} to {half} {unit}): {} less{fitting}",
         share_in_words(half, now),
         Bytes(saved).short()
     );
@@ -205,11 +225,18 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         "keep results the same where the loss is a mean over samples"
     };
     if is_training(case) {
-        finding.advice.push(format!(
-            "micro-batches {results}: split the batch, sum the gradients, update once ({}){}",
-            Library::of(case).micro_batches(None),
-            micro_in_words(case)
-        ));
+        let how = Library::of(case).micro_batches(None);
+        finding.advice.push(if micro_batches(case).next().is_some() {
+            format!(
+                "micro-batches {results}: split the batch, sum the gradients, update once ({how}){}",
+                micro_in_words(case)
+            )
+        } else {
+            format!(
+                "micro-batches {results}, but have to divide the batch: with {} {unit} instead of {now} there can be two ({how})",
+                now + 1
+            )
+        });
         finding
             .advice
             .push("a smaller batch changes training; the learning rate usually has to be adjusted".to_owned());
@@ -229,7 +256,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.warnings.clear();
         case.fill(&mut finding, vec![Edit::Batch(1.0 / parts as f64)]);
         finding.title =
-            format!("1/{parts} of the batch ({now} to {} per device): {}{fitting}", now / parts, finding.less(""));
+            format!("1/{parts} of the batch ({now} to {} {unit}): {}{fitting}", now / parts, finding.less(""));
     }
     finding.changes_results = changes_results(case);
     finding.buffers = case.memory.data.iter().map(|d| case.memory.base[d.base as usize].buffer).collect();

@@ -265,10 +265,13 @@ impl Finding {
         Some(format!("saves {bound}{} at the peak, which is {most}{} then{outcome}", saves.short(), after.short()))
     }
 
-    /// Error of such predictions on real pairs of programs (`within 3 % on 15 of 17 pairs`), or [`Self::at_most`].
+    /// Error of such predictions on real pairs of programs (`within 3 % on 15 of 17 pairs`), or [`Self::at_most`]; `None` where
+    /// no number is given.
     #[must_use]
     pub fn band(&self) -> Option<&str> {
-        self.at_most.as_deref().or_else(|| self.effect.as_ref().and_then(Effect::band))
+        self.at_most
+            .as_deref()
+            .or_else(|| self.effect.as_ref().filter(|effect| effect.is_told()).and_then(Effect::band))
     }
 }
 

@@ -109,7 +109,7 @@ impl Library {
                 "Tunix: `remat_config=RematConfig.DECODER` in the model's configuration (`RematConfig.BLOCK` for attention alone)"
             }
             Self::Keras => {
-                "Keras: `keras.RematScope(mode=\"full\")` around the construction of the model, or `keras.remat` or `jax.checkpoint` around each layer's call"
+                "Keras: `jax.checkpoint` around each layer's call as a function of its arrays alone (`jax.checkpoint(lambda x: layer(x, training=True))`); `keras.RematScope` and `keras.remat` of Keras 3 trace `training` as well, which layers with dropout refuse"
             }
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",

@@ -114,7 +114,7 @@ impl BatchFit {
     /// What the batch is counted for: `per device`, `for each 2 devices`.
     #[must_use]
     pub fn unit(&self) -> String {
-        if self.sharing > 1 { format!("for each {} devices", self.sharing) } else { "per device".to_owned() }
+        batch_size::unit(self.sharing)
     }
 }
 
@@ -201,9 +201,7 @@ fn batch_fit(case: &ProgramContext<'_>) -> Option<BatchFit> {
     let (largest, now) = batch_size::largest(case)?;
     let is_guess = case.memory.data.first().is_some_and(|data| data.by_name);
     let may_fit = batch_size::largest_maybe(case)?.max(largest);
-    let parts = case.memory.data.iter().map(|data| data.parts).max().unwrap_or(1);
-    let sharing = if parts > 1 { i64::from(case.program.devices()) / parts } else { 1 };
-    Some(BatchFit { program: case.row, now, largest, may_fit, is_guess, sharing })
+    Some(BatchFit { program: case.row, now, largest, may_fit, is_guess, sharing: batch_size::sharing(case) })
 }
 
 /// Sorts findings: most severe first, causes before remedies, then by bytes; of two within 10 % of each other, the one

@@ -47,7 +47,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             Bytes(bytes.saturating_mul(devices)).short()
         ));
     }
-    finding.advice.push(format!("for activations: {}", Library::of(case).offload_activations()));
+    if case.memory.has_backward() {
+        let (library, stacks) = (Library::of(case), &case.memory.kept.stacks);
+        // Where scans save the inputs of layers alone, these are what is left.
+        let is_of_inputs = !stacks.is_empty() && stacks.iter().all(|stack| stack.is_input);
+        let how = if is_of_inputs { library.offload_inputs() } else { library.offload_activations() };
+        finding.advice.push(format!("for activations: {how}"));
+    }
     finding.warnings.push("each step transfers it to the device and back; expect slower steps".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

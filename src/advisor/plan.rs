@@ -69,9 +69,6 @@ const MOST_TOGETHER: usize = 3;
 /// Most candidates tried: the best findings.
 const MOST_CANDIDATES: usize = 10;
 
-/// Numbers of micro-batches tried when everything else is not enough.
-const BATCH_PARTS: [u32; 5] = [2, 4, 8, 16, 32];
-
 /// Builds a plan from the findings; `None` if the program fits or no finding has a change.
 #[must_use]
 pub fn plan(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
@@ -167,8 +164,6 @@ fn lengthen(search: &Search<'_, '_>, allowed: &[usize]) -> Option<Plan> {
 /// keep results the same, where the step does not normalise over the batch; if their gradients take too much, the batch
 /// itself has to shrink, once nothing that may keep results is left.
 fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan, level: ChangesResults) -> Option<Plan> {
-    // A step that runs on parts of its batch divides each of them further.
-    let now = case.memory.data.first()?.batch() / case.memory.micro_batches(case.program);
     if nearest.edits.iter().any(|edit| matches!(edit, Edit::Batch(_) | Edit::Micro(_))) {
         return None;
     }
@@ -180,12 +175,13 @@ fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan, level: ChangesResults
         let plan = of_prediction(case, &prediction, rules, nearest.changes_results.max(changes));
         plan.fits.then_some(plan)
     };
-    let parts: Vec<u32> = BATCH_PARTS.into_iter().filter(|&parts| now % i64::from(parts) == 0).collect();
-    let first = |with: &(dyn Fn(u32) -> Option<Plan> + Sync)| {
+    let parts: Vec<u32> = super::batch_size::micro_batches(case).collect();
+    let first = |parts: &[u32], with: &(dyn Fn(u32) -> Option<Plan> + Sync)| {
         parts.chunks(2).find_map(|few| few.par_iter().find_map_first(|&parts| with(parts)))
     };
-    let micro = || first(&|parts| with(Edit::Micro(parts), of_micro));
-    let batch = || first(&|parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes));
+    let micro = || first(&parts, &|parts| with(Edit::Micro(parts), of_micro));
+    let halved: Vec<u32> = parts.iter().copied().filter(|parts| parts.is_power_of_two()).collect();
+    let batch = || first(&halved, &|parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes));
     let micro = if level >= of_micro { micro() } else { None };
     micro.or_else(|| if level == ChangesResults::Maybe { batch() } else { None })
 }
@@ -409,7 +405,10 @@ fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -
     let limit = UnitSystem::Binary.capacity(Bytes(capacity));
     if !prediction.is_told() {
         let begin = if fits { "With" } else { "Nothing found is certain to be enough: with" };
-        return format!("{begin} {list} the program {}", prediction.verdict.without_numbers());
+        return format!(
+            "{begin} {list} the program {}",
+            prediction.without_numbers(Some(capacity), UnitSystem::Binary)
+        );
     }
     if !fits && prediction.verdict == TryVerdict::MayFit {
         return format!(

@@ -127,7 +127,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.title = format!(
         "{} of the peak is 32-bit floats: {}{less}",
         capitalised(&percent(temporaries.saturating_add(kept), case.at_peak())),
-        if only_compute && finding.is_told() && !less.starts_with("up to") { "up to " } else { "" },
+        if less.starts_with(|c: char| c.is_ascii_digit()) { "about " } else { "" },
     );
     finding.why = if kept == 0 {
         format!("{} of temporaries are f32, but no arguments and no results.", Bytes(temporaries).short())
@@ -138,9 +138,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             Bytes(kept).short(),
             if everything.is_told() && compute.is_told() {
                 format!(
-                    " Everything in bfloat16 would take {} less, temporaries alone up to {} less.",
+                    " With all of them in bfloat16 the peak would be about {} lower, with temporaries alone {} lower{}.",
                     Bytes(all).short(),
-                    Bytes(some).short()
+                    Bytes(some).short(),
+                    if case.memory.kept.scores.is_empty() {
+                        ""
+                    } else {
+                        "; attention scores are taken to stay f32, as in most libraries"
+                    }
                 )
             } else {
                 String::new()
@@ -165,13 +170,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         }
     } else {
         finding.advice.push(format!("{}; small updates may be lost", Library::of(case).all_in_bfloat16()));
-        let less = if compute.is_told() { format!(": at most {} less", Bytes(some).short()) } else { String::new() };
+        let less = if compute.is_told() { format!(": about {} less", Bytes(some).short()) } else { String::new() };
         finding.advice.push(format!("at less risk, {kept_wide}{less}"));
     }
-    if only_compute && finding.is_told() {
-        finding.at_most = Some(
-            "at most: softmax, losses and norms that the program deliberately computes in f32 stay f32".to_owned(),
-        );
+    if finding.is_told() {
+        finding
+            .warnings
+            .push("softmax, losses and norms that the program computes in f32 on purpose stay f32".to_owned());
     }
     let of_transforms = |t: &&AtPeak| is_wide(t.buffer) && case.name(t.family).contains("fft");
     let transforms: u64 = case.peak.iter().filter(of_transforms).map(|t| t.size).total();

@@ -410,10 +410,11 @@ impl<'a> ProgramContext<'a> {
             ..LESS if is_filled => {
                 " It saves less than these bytes, as with room the compiler no longer computes again what it does now."
             }
-            ..LESS if is_elsewhere => " It saves less than these bytes, as the peak is elsewhere then.",
-            MORE.. if is_elsewhere => {
-                " It saves more than these bytes: the peak is elsewhere then, where less is live besides."
+            ..LESS if is_elsewhere && self.memory.rematerialised > 0 => {
+                " It saves less than these bytes: the peak is elsewhere then, or with room the compiler no longer computes again what it does now."
             }
+            ..LESS if is_elsewhere => " It saves less than these bytes, as the peak is elsewhere then.",
+            MORE.. => " It saves more than these bytes: other buffers at the peak become smaller or end earlier with them.",
             _ => "",
         }
         .to_owned()

@@ -169,7 +169,11 @@ fn report(
         None => advice.replace("`mu_dtype=jnp.bfloat16`, ", "").replace(", `mu_dtype=jnp.bfloat16`", ""),
     };
     let advice = match Library::of(case) {
-        Library::MaxText => advice.replace(" or on the host", " or on the host (`optimizer_memory_host_offload=True`)"),
+        // MaxText has no Adafactor.
+        Library::MaxText => advice
+            .replace("`optax.adafactor`, ", "")
+            .replace(", `optax.adafactor`", "")
+            .replace(" or on the host", " or on the host (`optimizer_memory_host_offload=True`)"),
         _ => advice,
     };
     finding.advice.push(format!("{advice}{}", over_devices(case, rows, bytes)));

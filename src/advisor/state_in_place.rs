@@ -9,7 +9,9 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use crate::analysis::class::Class;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::what_if::{Arguments, Edit, Role};
-use crate::model::{BufferId, Bytes, ElementType, InstructionId, Opcode, Program, ShapeNode, outline, percent};
+use crate::model::{
+    BufferId, Bytes, Category, ElementType, InstructionId, Opcode, Program, ShapeNode, outline, percent,
+};
 
 /// Name of the rule.
 pub const NAME: &str = "state_in_place";
@@ -184,7 +186,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         Bytes(bytes).short(),
         listed(&names, 3)
     );
-    let others = case.memory.temporaries().saturating_sub(if case.is_worth(twins) { twins } else { 0 });
+    let temporaries = case.space.at_peak.by_category.iter().find(|row| row.0 == Category::Temporary);
+    let others = temporaries.map_or(0, |row| row.1.0).saturating_sub(if case.is_worth(twins) { twins } else { 0 });
     finding.why = format!(
         "{}; what scales is the state itself{}.{}",
         match (others, case.is_worth(twins)) {
@@ -247,7 +250,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         // Keys and values of a single head have no heads to share.
         let has_heads =
             node.is_none_or(|node| node.dimensions.len() < 4 || node.dimensions.iter().rev().nth(1) != Some(&1));
-        let mut others = vec!["a sliding window"];
+        let mut others = vec!["attention to a sliding window, whose layers need a cache no longer than that"];
         if has_heads {
             others.insert(0, "fewer key and value heads (grouped-query attention), where each query head has its own");
         }

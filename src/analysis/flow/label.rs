@@ -17,6 +17,10 @@ use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
 /// Most instructions visited when tracing what a value was made from.
 const MOST_LOOKED_AT: usize = 96;
 
+/// What comes out of a loop over layers: forwards, and backwards.
+const OF_LAST_LAYER: &str = "output of the last layer";
+const OF_FIRST_LAYER: &str = "gradient of the first layer's input";
+
 /// Names that transformations and libraries add to op names and that name no part of a model.
 const PLAIN_SCOPES: &[&str] = &[
     "while",
@@ -137,7 +141,10 @@ impl Labels {
         }
         let operation = scope::path(&own).last().map(|&last| last.to_owned()).unwrap_or_default();
         let says_nothing = PLAIN_SCOPES.contains(&operation.as_str()) || PLAIN_OPERATIONS.contains(&operation.as_str());
-        let text = if operation.is_empty() || is_number_of(&operation) || says_nothing {
+        let is_end = [OF_LAST_LAYER, OF_FIRST_LAYER].contains(&made_from.as_str());
+        let text = if is_end && (operation.is_empty() || says_nothing) {
+            made_from
+        } else if operation.is_empty() || is_number_of(&operation) || says_nothing {
             format!("made from {made_from}")
         } else {
             format!("{made_from}: {operation}")
@@ -313,7 +320,12 @@ impl Labels {
         // What a gradient is made from are activations; the weight that it is of has its dimensions.
         let of_weights = (part.role == Role::Gradients)
             .then(|| weights_like(program, node_at(program, part.at, &part.index)?, part.layers));
-        of_weights.flatten().or_else(|| self.made_from(program, &value, known))
+        let kernel = kernel(&name);
+        let from = of_weights.flatten().or_else(|| self.made_from(program, &value, known));
+        match (kernel, from) {
+            (Some(kernel), Some(from)) => Some(format!("{kernel} of {from}")),
+            (kernel, from) => from.or_else(|| kernel.map(str::to_owned)),
+        }
     }
 
     /// The operand bound to a fusion's parameter.
@@ -356,6 +368,14 @@ impl Labels {
                 continue;
             }
             if opcode(program, value.at) == Opcode::WHILE {
+                let part = self.loops.part(value.at, &value.index);
+                if self.steps.of(value.at) == Steps::Layers && part.is_some_and(|part| part.role == Role::Carry) {
+                    // What layers pass on is of all their weights.
+                    let is_backward = program.text.op_name(value.at).contains("transpose(");
+                    let end = if is_backward { OF_FIRST_LAYER } else { OF_LAST_LAYER };
+                    nearest = nearest.or_else(|| Some(end.to_owned()));
+                    continue;
+                }
                 // A product computed by a loop: the weight is in the loop's state.
                 let state = operand(program, value.at, 0)?;
                 let parts = program.instructions.operands_of(state).len() as i64;
@@ -363,7 +383,7 @@ impl Labels {
                     let argument = self.argument(program, &Value { at: state, index: vec![place] })?;
                     is_matrix(program, state, place).then_some(argument)
                 });
-                if found.is_some() && self.loops.part(value.at, &value.index).is_none_or(|part| part.layers == 0) {
+                if found.is_some() && part.is_none_or(|part| part.layers == 0) {
                     return found;
                 }
                 continue;
@@ -501,6 +521,12 @@ fn named_scopes(op_name: &str) -> String {
     let Some((_, scopes)) = parts.split_last() else { return String::new() };
     let named: Vec<&str> = scopes.iter().copied().filter(|part| is_named(part)).collect();
     named[named.len().saturating_sub(2)..].join("/")
+}
+
+/// The function around a Pallas kernel: `flash_attention` of `…/jit(flash_attention)/pallas_call`.
+fn kernel(op_name: &str) -> Option<&str> {
+    let (_, function) = op_name.strip_suffix("/pallas_call")?.rsplit_once('/')?;
+    function.strip_prefix("jit(")?.strip_suffix(')').filter(|name| !name.is_empty())
 }
 
 /// Whether a scope of an op name names a part of the model.

@@ -44,26 +44,32 @@ const ROUNDED: f64 = 1024.0;
 /// What is said in place of the bytes that a program takes after some changes, where [`Prediction::is_told`] is false.
 pub const UNTOLD: &str = "how much it takes cannot be told";
 
-impl TryVerdict {
-    /// The verdict where the bytes cannot be told.
-    #[must_use]
-    pub fn without_numbers(self) -> String {
-        match self {
-            Self::Fits => format!("fits, but {UNTOLD}"),
-            Self::MayFit => format!("may fit: {UNTOLD}"),
-            Self::Over => format!("does not fit; {UNTOLD}"),
-            Self::Unknown => UNTOLD.to_owned(),
-        }
-    }
-}
-
 impl Prediction {
-    /// Whether the bytes say anything: not where the highest that may be needed are more than 1.6 times the lowest. No
-    /// number of such a prediction is shown, neither its range nor what is expected or saved.
+    /// Whether the bytes say anything: not where the highest that may be needed are more than 1.6 times the lowest. Of
+    /// such a prediction only the end of the range is shown that decides whether the program fits.
     #[must_use]
     pub fn is_told(&self) -> bool {
         let (low, high) = (self.allocated_range.0.0 as f64, self.allocated_range.1.0 as f64);
         high <= low * WIDEST + ROUNDED
+    }
+
+    /// The verdict where the bytes cannot be told ([`Self::is_told`]).
+    #[must_use]
+    pub fn without_numbers(&self, capacity: Option<u64>, units: UnitSystem) -> String {
+        let (low, high) = (self.allocated_range.0.0, self.allocated_range.1.0);
+        let apart = |a: u64, b: u64| a.checked_sub(b).filter(|&bytes| bytes > 0).map(|bytes| units.short(Bytes(bytes)));
+        match self.verdict {
+            TryVerdict::Fits => match capacity.and_then(|capacity| apart(capacity, high)) {
+                Some(spare) => format!("fits with at least {spare} to spare, but {UNTOLD}"),
+                None => format!("fits, but {UNTOLD}"),
+            },
+            TryVerdict::MayFit => format!("may fit: {UNTOLD}"),
+            TryVerdict::Over => match capacity.and_then(|capacity| apart(low, capacity)) {
+                Some(over) => format!("does not fit: it is at least {over} over"),
+                None => format!("does not fit; {UNTOLD}"),
+            },
+            TryVerdict::Unknown => UNTOLD.to_owned(),
+        }
     }
 
     /// What it comes to; `None` if there is no prediction, or no capacity.
@@ -137,13 +143,18 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_says_nothing_is_no_number() {
-        for verdict in [TryVerdict::Fits, TryVerdict::MayFit, TryVerdict::Over, TryVerdict::Unknown] {
+    fn of_a_range_that_says_nothing_only_the_end_that_decides_is_said() {
+        let words = |verdict, capacity: u64| {
             let wide = prediction((10, 17), verdict);
-            let words = wide.sentence(Some(12 << 30), UnitSystem::Binary);
-            assert!(!wide.is_told() && words.contains(UNTOLD), "{words}");
-            assert!(!words.contains(|c: char| c.is_ascii_digit()), "{words}");
+            assert!(!wide.is_told());
+            wide.sentence(Some(capacity << 30), UnitSystem::Binary)
+        };
+        for verdict in [TryVerdict::MayFit, TryVerdict::Unknown] {
+            let words = words(verdict, 12);
+            assert!(words.contains(UNTOLD) && !words.contains(|c: char| c.is_ascii_digit()), "{words}");
         }
+        assert_eq!(words(TryVerdict::Fits, 20), format!("fits with at least 3.00 GiB to spare, but {UNTOLD}"));
+        assert_eq!(words(TryVerdict::Over, 8), "does not fit: it is at least 2.00 GiB over");
         let narrow = prediction((10, 16), TryVerdict::MayFit);
         assert!(narrow.is_told());
         assert!(narrow.sentence(Some(12 << 30), UnitSystem::Binary).contains("10.0 GiB to 16.0 GiB"));

@@ -196,7 +196,7 @@ impl Prediction {
             };
         }
         if !self.is_told() {
-            return self.verdict.without_numbers();
+            return self.without_numbers(capacity, units);
         }
         if self.verdict == TryVerdict::MayFit {
             return format!(

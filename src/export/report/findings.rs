@@ -221,11 +221,16 @@ fn step_text(step: &StepReport) -> String {
         _ if step.over_by_bytes.0 > 0 => format!("{} over", step.over_by_bytes.short()),
         _ => "fits".to_owned(),
     };
+    let (low, high) = step.range;
     if !step.is_told {
-        return format!("{}: then {UNTOLD}", step.words);
+        return match step.verdict {
+            verdict if verdict == TryVerdict::Fits.name() => {
+                format!("{}: then it needs at most {}: fits", step.words, high.short())
+            }
+            _ => format!("{}: then {UNTOLD}", step.words),
+        };
     }
     if step.verdict == TryVerdict::MayFit.name() {
-        let (low, high) = step.range;
         return format!("{}: then it needs {} to {}: may fit", step.words, low.short(), high.short());
     }
     format!("{}: then it needs {}: {left}", step.words, step.allocated_bytes.short())
