@@ -149,8 +149,10 @@ impl Finding {
     /// How its saving is meant where the program may need as much with its changes as without: `up to ` if no more than
     /// predicted is saved, else `about `; elsewhere empty.
     fn caveat(&self) -> &'static str {
-        let is_wide =
-            |effect: &&Effect| effect.outcome() == Some(Outcome::MayFit) && effect.range().1 > effect.before();
+        let is_wide = |effect: &&Effect| {
+            let before = effect.before().0;
+            effect.outcome() == Some(Outcome::MayFit) && effect.range().1.0 >= before - before / HARDLY
+        };
         match self.effect.as_ref().filter(is_wide) {
             Some(effect) if effect.range().0 >= effect.allocated() => "up to ",
             Some(_) => "about ",
@@ -274,6 +276,9 @@ impl Finding {
             .or_else(|| self.effect.as_ref().filter(|effect| effect.is_told()).and_then(Effect::band))
     }
 }
+
+/// Part of what a program needs that is hardly less.
+const HARDLY: u64 = 100;
 
 /// Share of what a change saves at the peak by which what it saves of all that is needed is something else.
 const ELSE: f64 = 0.25;

@@ -288,6 +288,7 @@ fn sentence(batch: &BatchReport) -> String {
         0 if may_fit > 0 => {
             format!("No batch is predicted to fit{maybe}; it is {} {unit} now{guess}", count(batch.per_device))
         }
+        0 if batch.per_device == 1 => format!("The batch cannot be smaller: it is 1 {unit} now{guess}"),
         0 => format!(
             "With the batch alone changed, not even 1 {unit} fits; it is {} now{guess}",
             count(batch.per_device)
