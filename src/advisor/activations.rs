@@ -6,11 +6,12 @@ use std::fmt::Write as _;
 
 use super::batch_size;
 use super::finding::{ChangesResults, Finding};
-use super::gathered::{is_gather, is_gathered_value};
+use super::gathered::is_gather;
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::stages;
 use crate::analysis::class::Class;
+use crate::analysis::flow::is_gathered;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
@@ -259,7 +260,7 @@ fn holds_gathered(case: &ProgramContext<'_>, stack: &Stack) -> bool {
     let labels = case.analysis.labels(case.program);
     let root = case.memory.families.list[stack.family as usize].root;
     let written = labels.role(case.program, root).and_then(|part| part.written.clone());
-    written.is_some_and(|value| is_gathered_value(case.program, value))
+    written.is_some_and(|value| is_gathered(case.program, value))
 }
 
 /// What a saving includes besides the activations that a finding is about.

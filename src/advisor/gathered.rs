@@ -7,8 +7,8 @@ use super::layout_copy;
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::{Class, Reason};
-use crate::analysis::flow::{Value, computed};
-use crate::model::{Bytes, Program};
+use crate::analysis::flow::{Value, is_gathered};
+use crate::model::Bytes;
 
 /// Name of the rule.
 pub const NAME: &str = "gathered";
@@ -32,18 +32,11 @@ fn has_scan(case: &ProgramContext<'_>) -> bool {
     case.memory.kept.stacks.iter().any(|stack| !stack.is_in_layer)
 }
 
-/// Whether a temporary is the result of an all-gather or a copy of it: by its opcode, or by the name of the fusion that it
-/// was put into.
+/// Whether a temporary is the result of an all-gather or a copy of it.
 pub(super) fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
     let program = case.program;
     let made = program.buffers.instruction_of(t.buffer);
-    made.is_some_and(|at| is_gathered_value(program, Value { at, index: program.buffer_index(t.buffer) }))
-}
-
-/// The same of a value.
-pub(super) fn is_gathered_value(program: &Program, value: Value) -> bool {
-    let at = computed(program, value).at;
-    program.opcode_name(at).starts_with("all-gather") || program.text.instruction_name(at).starts_with("all-gather")
+    made.is_some_and(|at| is_gathered(program, Value { at, index: program.buffer_index(t.buffer) }))
 }
 
 /// Looks for copies of weights among the temporaries at the peak.
@@ -51,12 +44,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
     let is_copy =
         |t: &&AtPeak, reason: Reason| classes.of(t.buffer) == Class::Weight && classes.reason(t.buffer) == reason;
-    let is_gathered = |t: &&AtPeak| is_copy(t, Reason::Gathered) || is_gather(case, t);
-    let gathered: Vec<&AtPeak> = case.peak.iter().filter(is_gathered).collect();
+    let is_brought = |t: &&AtPeak| is_copy(t, Reason::Gathered) || is_gather(case, t);
+    let gathered: Vec<&AtPeak> = case.peak.iter().filter(is_brought).collect();
     // Copies in another layout have a rule of their own.
     let is_cast =
         |t: &&AtPeak| is_copy(t, Reason::CopyOfArgument) && layout_copy::copied_argument(case, t.buffer).is_none();
-    let copied: Vec<&AtPeak> = case.peak.iter().filter(|t| is_cast(t) && !is_gathered(t)).collect();
+    let copied: Vec<&AtPeak> = case.peak.iter().filter(|t| is_cast(t) && !is_brought(t)).collect();
     let sum = |held: &[&AtPeak]| held.iter().map(|t| t.size).total();
     let (whole, casts) = (sum(&gathered), sum(&copied));
     if !case.is_worth(whole.saturating_add(casts)) {

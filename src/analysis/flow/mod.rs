@@ -121,6 +121,14 @@ pub fn computed(program: &Program, value: Value) -> Value {
     value
 }
 
+/// Whether a value is what an all-gather has brought together, or a copy of it: by the opcode of what computes it, or by
+/// the name of the fusion that it was put into.
+#[must_use]
+pub fn is_gathered(program: &Program, value: Value) -> bool {
+    let at = computed(program, value).at;
+    program.opcode_name(at).starts_with("all-gather") || program.text.instruction_name(at).starts_with("all-gather")
+}
+
 /// The parameter that a value updated in place started as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beginning {

@@ -8,8 +8,9 @@ use super::memory::{Memory, Owner};
 use super::resize;
 use super::saved_for_backward::is_among;
 use super::state::State;
+use crate::analysis::flow::{Value, is_gathered};
 use crate::analysis::once::once;
-use crate::model::{FastSet, Opcode, Program, ShapeNode, outline};
+use crate::model::{BufferId, FastSet, Opcode, Program, ShapeNode, outline};
 
 /// The compiler folds rows of the image into a batch below this, and so computes convolutions in other shapes.
 const FOLDED_BELOW: i64 = 8;
@@ -118,7 +119,10 @@ impl State<'_> {
             let shape = memory.shape_of.get(item).and_then(|&row| memory.shapes.get(row));
             let is_meant =
                 |node: &ShapeNode| node.element_type.is_float() && !weights.contains(&outline(&node.dimensions));
-            let is_temporary = matches!(memory.items.get(item), Some(item) if matches!(item.owner, Owner::Family(_)));
+            let is_temporary = memory
+                .items
+                .get(item)
+                .is_some_and(|item| matches!(item.owner, Owner::Family(_)) && !self.is_gathered(item.buffer));
             if is_temporary && shape.is_some_and(|known| is_meant(&known.node)) {
                 all = all.saturating_add(bytes);
                 // What is one sample already stays one.
@@ -128,6 +132,15 @@ impl State<'_> {
             }
         }
         all > 0 && (changed as f64) < all as f64 * HARDLY_ANY
+    }
+
+    /// Whether a buffer is what devices have brought together, such as weights, which holds no batch of its own.
+    fn is_gathered(&self, buffer: BufferId) -> bool {
+        let program = self.program;
+        program.buffers.instruction_of(buffer).is_some_and(|at| {
+            program.text.instruction_name(at).starts_with("async-collective")
+                || is_gathered(program, Value { at, index: program.buffer_index(buffer) })
+        })
     }
 
     /// Declines to predict another type for convolutions of a few samples: the compiler may keep values in both types.
@@ -203,6 +216,22 @@ impl State<'_> {
         });
         self.may_stay |= may_stay;
         self.scale_folded_scores(held, &scale, accept);
+        self.scale_flat_logits(held, &scale, accept);
+    }
+
+    /// Scales logits that lie in one dimension, samples and words together.
+    fn scale_flat_logits(&mut self, batch: i64, scale: &dyn Fn(i64) -> i64, accept: &dyn Fn(Owner) -> bool) {
+        let logits = &self.memory.kept.logits;
+        let are_logits = |owner| matches!(owner, Owner::Family(row) if is_among(logits, row as usize));
+        let items: Vec<usize> =
+            self.items_of(|owner| are_logits(owner) && accept(owner)).filter(|&item| !self.is_changed(item)).collect();
+        self.change(items.into_iter(), |node| match node.dimensions[..] {
+            [whole] if batch > 0 && whole % batch == 0 => {
+                resize::set_dimension(node, 0, scale(whole));
+                true
+            }
+            _ => false,
+        });
     }
 
     /// Scales attention scores whose heads are folded into the batch: their leading dimension is a multiple of it.

@@ -74,10 +74,19 @@ struct SegmentNames<'a> {
 
 impl<'a> SegmentNames<'a> {
     fn new(turn: &'a Turn, pattern: &'a str) -> Self {
-        let is_meant = |name: &str| {
-            matches(pattern, name) || name.rsplit_once('/').is_some_and(|(_, last)| matches(pattern, last))
+        let by = |pattern: &str| -> Vec<bool> {
+            let is_meant = |name: &str| {
+                matches(pattern, name) || name.rsplit_once('/').is_some_and(|(_, last)| matches(pattern, last))
+            };
+            turn.layers.iter().map(|layer| is_meant(&layer.name)).collect()
         };
-        let layers = turn.layers.iter().map(|layer| is_meant(&layer.name)).collect();
+        let mut layers = by(pattern);
+        // Where names begin at the layer, a path to it means the same: `transformer.h[*]`.
+        let mut rest = pattern;
+        while let Some((_, last)) = rest.split_once(['.', '/']).filter(|_| !layers.contains(&true)) {
+            layers = by(last);
+            rest = last;
+        }
         Self { turn, pattern, layers, rows: HashMap::default() }
     }
 
