@@ -100,6 +100,7 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
     // What a loop recomputes is that of one step.
     let in_loops: u64 = held.iter().copied().filter(|t| case.is_in_loop(t)).map(|t| t.size).total();
     let is_at_once = bytes.saturating_mul(2) > in_all && in_loops.saturating_mul(2) < bytes;
+    let alike = most_alike(case, &held).filter(|&alike| alike >= OF_SEVERAL_LAYERS);
     let mut finding = case.finding(NAME);
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
@@ -116,6 +117,10 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
         format!(
             "{made} Nearly all that is recomputed is live at once: a checkpoint around the whole model recomputes all of it before the backward pass begins, so the peak is as high as without it."
         )
+    } else if let Some(alike) = alike {
+        format!(
+            "{made} {alike} of them have the same shape: the compiler recomputes several layers before it is done with the first of them."
+        )
     } else if kept > 0 {
         format!(
             "{made} The checkpoints are recomputed one after the other; this is what one of them holds. {} more are kept from the forward pass, such as the inputs of the checkpoints.",
@@ -130,6 +135,9 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
                 .to_owned(),
         );
         finding.advice.push(Library::of(case).remat("*"));
+    } else if alike.is_some() {
+        finding.advice.push(Library::of(case).scan_layers().to_owned());
+        finding.advice.extend(micro(case));
     } else {
         finding.advice.push(
             "checkpoint smaller parts, such as attention and MLP of each block separately: less is recomputed at a time"
@@ -140,6 +148,20 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// From how many arrays of one shape on what is recomputed is of several layers.
+const OF_SEVERAL_LAYERS: usize = 12;
+
+/// How many of the arrays that no loop makes have the shape that takes most of their bytes.
+fn most_alike(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<usize> {
+    let mut by_shape: BTreeMap<&[i64], (u64, usize)> = BTreeMap::new();
+    for t in held.iter().filter(|t| !case.is_in_loop(t)) {
+        let (bytes, count) = by_shape.entry(&case.node(t.buffer)?.dimensions).or_default();
+        *bytes = bytes.saturating_add(t.size);
+        *count += 1;
+    }
+    by_shape.into_values().max().map(|most| most.1)
 }
 
 /// Advice to run a step on parts of the batch; `None` where there are none.

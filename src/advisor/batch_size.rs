@@ -63,13 +63,13 @@ fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool)
     case.memory.capacity?;
     let fits = |size: i64| {
         if size == now {
-            return case.before.fits == Some(true);
+            return case.fits_already() == Some(true);
         }
         accept(&[Edit::Batch(size as f64 / now as f64)])
     };
     // Memory grows with the batch: double until it does not fit, then bisect.
     let (mut low, mut high) =
-        if case.before.fits == Some(true) { (now, now.saturating_mul(MOST_TIMES)) } else { (0, now) };
+        if case.fits_already() == Some(true) { (now, now.saturating_mul(MOST_TIMES)) } else { (0, now) };
     if low == now {
         // What more samples take may not be known at all.
         let twice = now.saturating_mul(2);

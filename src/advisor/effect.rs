@@ -37,7 +37,7 @@ impl Effect {
             before: Bytes(case.allocated()),
             verdict: prediction.verdict,
             fits: prediction.fits,
-            fits_already: case.before.fits == Some(true),
+            fits_already: case.fits_already() == Some(true),
             outcome: prediction.outcome(case.memory.capacity),
             band: prediction.band.clone(),
             is_bound: prediction.undecided.is_some(),

@@ -227,6 +227,20 @@ impl Library {
         }
     }
 
+    /// How to compute again one layer at a time.
+    #[must_use]
+    pub const fn scan_layers(self) -> &'static str {
+        match self {
+            Self::MaxText => {
+                "put the layers in a scan, whose steps recompute one layer each (MaxText: `scan_layers=True`)"
+            }
+            Self::Linen => "put the layers in a scan, whose steps recompute one layer each (Flax: `nn.remat_scan`)",
+            _ => {
+                "put the layers in a scan (`jax.lax.scan` over stacked weights, `jax.checkpoint` on its body), whose steps recompute one layer each"
+            }
+        }
+    }
+
     /// How to keep activations in the host's memory from the forward to the backward pass.
     #[must_use]
     pub const fn offload_activations(self) -> &'static str {

@@ -85,7 +85,7 @@ pub fn plan(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
 }
 
 fn safest(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
-    if case.before.fits != Some(false) {
+    if case.fits_already() != Some(false) {
         return None;
     }
     let own = findings.iter().filter(|f| f.program == Some(case.row) && !f.edits().is_empty() && f.weight() > 0);

@@ -134,6 +134,12 @@ impl<'a> ProgramContext<'a> {
         self.memory.allocated
     }
 
+    /// Whether the program fits as the compiler has packed it; `None` if the capacity is unknown.
+    #[must_use]
+    pub fn fits_already(&self) -> Option<bool> {
+        self.memory.capacity.map(|_| !self.memory.is_over())
+    }
+
     /// Temporaries at the peak that belong to `families` (ascending), largest first.
     #[must_use]
     pub fn held(&self, families: &[u32]) -> Vec<&AtPeak> {

@@ -26,6 +26,8 @@ pub struct Softmax {
     /// Those without that one matrix product makes and another takes, with a batch and more: so do scores of some
     /// positions for others.
     pub crossed: Vec<Crossed>,
+    /// Those with two equal large dimensions that are summed over another: classes of the points of pictures.
+    of_points: HashSet<Vec<i64>>,
     /// Computations with an exponential of logits.
     logits_in: HashSet<ComputationId>,
 }
@@ -57,6 +59,9 @@ impl Softmax {
             let dimensions = outline(&node.dimensions);
             // Where a picture's points have classes, the classes are what a softmax runs over.
             let is_over = |positions: i64| summed_over(program, at, &dimensions).is_none_or(|size| size == positions);
+            if repeated(&dimensions).is_some_and(|d| d >= LEAST_POSITIONS && !is_over(d)) {
+                found.of_points.insert(dimensions.clone());
+            }
             if let Some(positions) = repeated(&dimensions).filter(|&d| d >= LEAST_POSITIONS && is_over(d)) {
                 let others = dimensions.iter().filter(|&&d| d != positions).count();
                 if (others > 0 || dimensions.len() > 2) && products.include(&dimensions) {
@@ -132,7 +137,7 @@ impl Softmax {
             let mut left = outline.iter();
             scores.iter().all(|size| left.any(|other| other == size))
         };
-        self.scores.is_empty() || self.scores.iter().any(is_part)
+        !self.of_points.contains(outline) && (self.scores.is_empty() || self.scores.iter().any(is_part))
     }
 }
 
