@@ -87,6 +87,9 @@ impl Softmax {
                 }
             }
         }
+        let of_points = std::mem::take(&mut found.of_points);
+        found.scores.retain(|known| !of_points.contains(known));
+        found.of_points = of_points;
         found
     }
 
@@ -245,17 +248,32 @@ fn is_shifted(program: &Program, at: InstructionId) -> bool {
 }
 
 /// The size of the dimension that a softmax runs over, of the sorted dimensions of its exponential: the one that the
-/// largest value, which is subtracted, does not have. `None` where it is not known.
+/// largest value, which is subtracted, does not have, nor the sum of the exponentials. `None` where it is not known.
 fn summed_over(program: &Program, at: InstructionId, dimensions: &[i64]) -> Option<i64> {
     let operand = |at: InstructionId, place: usize| {
         let row = *program.instructions.operands_of(at).get(place)?;
         (row != NO_ROW).then(|| computed(program, Value::whole(InstructionId(row))).at)
     };
-    let difference = operand(at, 0).filter(|&from| program.opcode_name(from) == "subtract")?;
-    let spread = operand(difference, 1).filter(|&from| program.opcode_name(from) == "broadcast")?;
-    let largest = program.instructions.operands_of(spread).first().filter(|&&row| row != NO_ROW)?;
+    let of_difference = || {
+        let difference = operand(at, 0).filter(|&from| program.opcode_name(from) == "subtract")?;
+        let spread = operand(difference, 1).filter(|&from| program.opcode_name(from) == "broadcast")?;
+        program.instructions.operands_of(spread).first().filter(|&&row| row != NO_ROW).map(|&row| InstructionId(row))
+    };
+    let of_sum = || {
+        let computation = program.computations.get(program.computation_of(at)?.index())?;
+        let sums = |row: &InstructionId| program.opcode_name(*row) == "reduce" && operand(*row, 0) == Some(at);
+        (at.0..computation.end).map(InstructionId).take(FURTHEST_SUM).find(sums)
+    };
+    of_difference().or_else(of_sum).and_then(|without| missing(program, without, dimensions))
+}
+
+/// Most instructions after an exponential among which its sum is looked for.
+const FURTHEST_SUM: usize = 16;
+
+/// The one dimension, of several sorted ones, that an array does not have.
+fn missing(program: &Program, without: InstructionId, dimensions: &[i64]) -> Option<i64> {
     let mut left = dimensions.to_vec();
-    for size in &program.shape_of(InstructionId(*largest))?.root().dimensions {
+    for size in &program.shape_of(without)?.root().dimensions {
         let place = left.iter().position(|d| d == size);
         match place {
             Some(place) => drop(left.remove(place)),
