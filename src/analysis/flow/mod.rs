@@ -121,12 +121,19 @@ pub fn computed(program: &Program, value: Value) -> Value {
     value
 }
 
-/// Whether a value is what an all-gather has brought together, or a copy of it: by the opcode of what computes it, or by
-/// the name of the fusion that it was put into.
+/// Whether a value is what an all-gather has brought together, or a copy of it: by the opcode of what computes it, by the
+/// name of the fusion that it was put into, or by what is in the fusion that ends an asynchronous one.
 #[must_use]
 pub fn is_gathered(program: &Program, value: Value) -> bool {
     let at = computed(program, value).at;
-    program.opcode_name(at).starts_with("all-gather") || program.text.instruction_name(at).starts_with("all-gather")
+    let is_gather = |at: InstructionId| program.opcode_name(at).starts_with("all-gather");
+    let name = program.text.instruction_name(at);
+    let holds_one = || {
+        let of = |computation: &crate::model::Computation| (computation.start..computation.end).map(InstructionId);
+        let called = program.instructions.called_by(at).iter();
+        called.filter_map(|called| program.computations.get(called.index())).any(|inside| of(inside).any(is_gather))
+    };
+    is_gather(at) || name.starts_with("all-gather") || (name.starts_with("async-collective-done") && holds_one())
 }
 
 /// The parameter that a value updated in place started as.

@@ -137,10 +137,8 @@ impl State<'_> {
     /// Whether a buffer is what devices have brought together, such as weights, which holds no batch of its own.
     fn is_gathered(&self, buffer: BufferId) -> bool {
         let program = self.program;
-        program.buffers.instruction_of(buffer).is_some_and(|at| {
-            program.text.instruction_name(at).starts_with("async-collective")
-                || is_gathered(program, Value { at, index: program.buffer_index(buffer) })
-        })
+        let made = program.buffers.instruction_of(buffer);
+        made.is_some_and(|at| is_gathered(program, Value { at, index: program.buffer_index(buffer) }))
     }
 
     /// Declines to predict another type for convolutions of a few samples: the compiler may keep values in both types.
