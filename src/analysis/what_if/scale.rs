@@ -8,9 +8,8 @@ use super::memory::{Memory, Owner};
 use super::resize;
 use super::saved_for_backward::is_among;
 use super::state::State;
-use crate::analysis::flow::{Value, is_gathered};
 use crate::analysis::once::once;
-use crate::model::{BufferId, FastSet, Opcode, Program, ShapeNode, outline};
+use crate::model::{FastSet, InstructionId, Opcode, Program, ShapeNode, outline};
 
 /// The compiler folds rows of the image into a batch below this, and so computes convolutions in other shapes.
 const FOLDED_BELOW: i64 = 8;
@@ -113,16 +112,29 @@ impl State<'_> {
         if !self.program.instructions.opcode.contains(&Opcode::WHILE) || !memory.has_backward() {
             return false;
         }
+        let is_hardly = |(all, changed): (u64, u64)| all > 0 && (changed as f64) < all as f64 * HARDLY_ANY;
         let weights = memory.weights(self.program);
+        // What devices bring together, such as weights, holds no batch of its own.
+        is_hardly(self.changed_of(weights)) && {
+            let program = self.program;
+            let rows = (0..program.instructions.len() as u32).map(InstructionId);
+            let gathers = rows.filter(|&at| program.opcode_name(at).starts_with("all-gather"));
+            let results = gathers.filter_map(|at| program.shape_of(at)).flat_map(|shape| shape.nodes.iter());
+            let mut others = weights.clone();
+            others.extend(results.filter(|node| node.element_type.is_array()).map(|node| outline(&node.dimensions)));
+            is_hardly(self.changed_of(&others))
+        }
+    }
+
+    /// Bytes of temporary floats that have none of some dimensions, and of those of them that are changed.
+    fn changed_of(&self, others: &FastSet<Vec<i64>>) -> (u64, u64) {
+        let memory = self.memory;
         let (mut all, mut changed) = (0u64, 0u64);
         for (item, &bytes) in memory.item_bytes.iter().enumerate() {
             let shape = memory.shape_of.get(item).and_then(|&row| memory.shapes.get(row));
             let is_meant =
-                |node: &ShapeNode| node.element_type.is_float() && !weights.contains(&outline(&node.dimensions));
-            let is_temporary = memory
-                .items
-                .get(item)
-                .is_some_and(|item| matches!(item.owner, Owner::Family(_)) && !self.is_gathered(item.buffer));
+                |node: &ShapeNode| node.element_type.is_float() && !others.contains(&outline(&node.dimensions));
+            let is_temporary = matches!(memory.items.get(item), Some(item) if matches!(item.owner, Owner::Family(_)));
             if is_temporary && shape.is_some_and(|known| is_meant(&known.node)) {
                 all = all.saturating_add(bytes);
                 // What is one sample already stays one.
@@ -131,14 +143,7 @@ impl State<'_> {
                 }
             }
         }
-        all > 0 && (changed as f64) < all as f64 * HARDLY_ANY
-    }
-
-    /// Whether a buffer is what devices have brought together, such as weights, which holds no batch of its own.
-    fn is_gathered(&self, buffer: BufferId) -> bool {
-        let program = self.program;
-        let made = program.buffers.instruction_of(buffer);
-        made.is_some_and(|at| is_gathered(program, Value { at, index: program.buffer_index(buffer) }))
+        (all, changed)
     }
 
     /// Declines to predict another type for convolutions of a few samples: the compiler may keep values in both types.
