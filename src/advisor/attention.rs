@@ -166,6 +166,8 @@ enum InTheWay {
     Dropout,
     /// A trained bias for each pair of positions, with the path of the largest.
     Bias(String),
+    /// No softmax at all: another function of each score, as in HSTU.
+    NoSoftmax,
 }
 
 /// Words in the paths of arguments that are trained biases of scores: by the distance of the positions, as in T5 or Swin.
@@ -182,8 +184,20 @@ impl InTheWay {
         if let Some((_, path, ..)) = biases.first() {
             return Some(Self::Bias((*path).to_owned()));
         }
-        let outlines = outlines_of(case, held);
         let program = case.program;
+        let elements = |at: InstructionId| program.shape_of(at).map(|shape| shape.root().element_count());
+        let of_scores: FastSet<u64> =
+            held.iter().filter_map(|t| case.node(t.buffer)).map(crate::model::ShapeNode::element_count).collect();
+        let is_exponential = |at: InstructionId| {
+            program.opcode_name(at) == "exponential" && elements(at).is_some_and(|count| of_scores.contains(&count))
+        };
+        let rows = || (0..program.instructions.len() as u32).map(InstructionId);
+        // Of a stack of scores each step makes one.
+        let is_stacked = held.iter().any(|t| case.memory.kept.is_stack(t.family));
+        if !is_stacked && !rows().any(is_exponential) {
+            return Some(Self::NoSoftmax);
+        }
+        let outlines = outlines_of(case, held);
         // What is drawn is compared with the share that is dropped.
         let is_drawn = |at: InstructionId| {
             program.opcode_name(at) == "compare"
@@ -193,13 +207,16 @@ impl InTheWay {
                     DRAWS.iter().any(|word| part.contains(word))
                 })
         };
-        (0..program.instructions.len() as u32).map(InstructionId).any(is_drawn).then_some(Self::Dropout)
+        rows().any(is_drawn).then_some(Self::Dropout)
     }
 
     fn words(&self) -> String {
         match self {
             Self::Dropout => {
                 "; neither has dropout on the probabilities, which this model uses: without it, or with dropout on the attention's result instead".to_owned()
+            }
+            Self::NoSoftmax => {
+                "; both compute a softmax, which these scores have not: blocks of queries in `jax.lax.map`, with `jax.checkpoint` around each, do the same for any function of them".to_owned()
             }
             Self::Bias(path) => format!(
                 "; this model adds a trained bias to its scores (`{path}`), which splash attention does not take, and flash attention only as an array of all pairs (`ab`), whose gradient is as large as the scores"

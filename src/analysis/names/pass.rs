@@ -54,7 +54,9 @@ pub fn jvp_scope(name: &str) -> Option<JvpScope<'_>> {
         Some((_, scope)) => scope,
         None => inner,
     };
-    Some(JvpScope { scope, is_backward: name.contains("transpose(") })
+    // What differentiates comes first: `jvp(vmap(transpose(jvp(…))))` is the forward pass of a loss that a gradient is part
+    // of, as of forces.
+    Some(JvpScope { scope, is_backward: name[..at].contains("transpose(") })
 }
 
 #[cfg(test)]
@@ -81,6 +83,8 @@ mod tests {
             ("jit(step)/transpose(jvp(layer_3))/attn/dot_general", Pass::Backward),
             ("jit(s)/transpose(jvp(l))/jvp(l)/checkpoint/rematted_computation/attn/exp", Pass::Recomputed),
             ("jit(s)/transpose(jvp(l))/jvp(l)/checkpoint/mlp/dot_general", Pass::Backward),
+            ("jit(s)/jvp(vmap(transpose(jvp(vmap(l)))))/mlp/dot_general", Pass::Forward),
+            ("jit(s)/transpose(jvp(vmap(transpose(jvp(l)))))/mlp/dot_general", Pass::Backward),
             ("gradient_tape/model/dense/MatMul", Pass::Backward),
             ("jit(step)/adam/sub", Pass::Unknown),
             ("", Pass::Unknown),

@@ -4,6 +4,7 @@ use super::edit::Edit;
 use super::memory::{HARDLY_ANY, Memory};
 use super::outcome::Outcome;
 use super::state::{Kinds, Sizes, State};
+use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Packer, Placement};
 use crate::model::{BufferId, Bytes, UnitSystem, thousands};
 
@@ -80,6 +81,9 @@ const RECOMPUTED_FROM: f64 = 1.25;
 /// How much more a smaller batch may take where the compiler computes values again now: 3 of 21 real programs took 10 to
 /// 14 % more than predicted, none of them that much less.
 const REFILLED: f64 = 0.16;
+
+/// Share of what checkpoints of whole layers leave that the compiler may do without, by recomputing parts of them.
+const WITHIN_LAYERS: f64 = 0.1;
 
 /// Relative error of what some kinds of change are predicted to take.
 pub(super) const fn band_of(kinds: Kinds) -> f64 {
@@ -257,6 +261,14 @@ impl Memory {
             let apart = temporaries.saturating_add(self.vmem.min(temporaries));
             return (Bytes(expected.saturating_sub(apart)), Bytes(expected.saturating_add(apart)));
         }
+        // The compiler recomputes parts of layers, too.
+        let least_kept = floor;
+        let floor = match self.room() {
+            Some(capacity) if floor > capacity && !self.kept.passes.contains(&Pass::Recomputed) => {
+                share(floor, 1.0 - WITHIN_LAYERS)
+            }
+            _ => floor,
+        };
         // Bytes if nothing is computed twice.
         let whole = expected.max(brought_back);
         let mut low = share(expected, 1.0 - band);
@@ -285,12 +297,17 @@ impl Memory {
         }
         // If there is too little room, the compiler recomputes layers of the forward pass, down to the size of their
         // checkpoints.
+        let before = (low, high);
         if whole > limit && floor <= capacity {
             low = low.min(share(capacity, RECOMPUTED_TO)).max(floor.min(expected));
             high = high.min(share(capacity, RECOMPUTED_FROM)).max(low);
             // If it nearly fits and much is left to recompute, it will.
             if expected <= capacity && share(floor, 1.0 + band) <= limit {
                 high = high.min(capacity).max(low);
+            }
+            if floor < least_kept {
+                // What is within layers is less certain: it only widens the range.
+                (low, high) = (low.min(before.0), high.max(before.1));
             }
         }
         // With room, the compiler ends up nearer to the upper end.

@@ -174,6 +174,8 @@ impl State<'_> {
             };
             let all = turn.layers.iter().map(|layer| folded(&layer.name));
             self.find_nothing(&format!("no layer is called {pattern}"), all);
+        } else if parts.list.is_empty() && turn.layers.is_empty() {
+            self.decline("no repeated layers are recognised in the names of what the program computes".to_owned());
         } else if cut == 0 {
             self.decline(format!("no layer called {pattern} keeps anything from the forward for the backward pass"));
         } else if (cut_bytes as f64) < memory.peak as f64 * LITTLE && memory.recomputes_all_at_once(self.program) {
