@@ -230,7 +230,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let of_it = of_it.map(|stack| size(stack)).total();
     let are_told =
         |rows: &[u32]| kept.stacks.iter().filter(is_of_scan).any(|stack| rows.binary_search(&stack.family).is_ok());
-    let besides = of_both(are_told(&kept.scores), are_told(&kept.logits)).filter(|_| case.is_worth(told));
+    let besides = of_both((are_told(&kept.scores), are_told(&kept.logits))).filter(|_| case.is_worth(told));
     let besides = besides.map_or_else(String::new, |others| format!(" besides {others}"));
     let (whole, share) = (Bytes(bytes).short(), percent(bytes, case.memory.peak.max(1)));
     let scans = own.iter().map(|stack| stack.of_loop).collect::<BTreeSet<_>>().len();
@@ -297,12 +297,12 @@ const LEFT_OUT: f64 = 0.01;
 fn told_elsewhere(case: &ProgramContext<'_>) -> Option<&'static str> {
     let kept = &case.memory.kept;
     let is_left_out = |rows: &[u32]| case.is_share(case.held(rows).iter().map(|t| t.size).total(), LEFT_OUT);
-    of_both(is_left_out(&kept.scores), is_left_out(&kept.logits))
+    of_both((is_left_out(&kept.scores), is_left_out(&kept.logits)))
 }
 
 /// Attention scores, logits, or both, in words.
-const fn of_both(are_scores: bool, are_logits: bool) -> Option<&'static str> {
-    match (are_scores, are_logits) {
+const fn of_both(are_scores_and_logits: (bool, bool)) -> Option<&'static str> {
+    match are_scores_and_logits {
         (true, false) => Some("attention scores"),
         (false, true) => Some("logits"),
         (true, true) => Some("attention scores and logits"),

@@ -162,7 +162,13 @@ impl Library {
 
     /// How to keep the optimizer's first moment in bfloat16; `None` where the library has no option for it.
     #[must_use]
-    pub const fn narrow_moments(self) -> Option<&'static str> {
+    pub fn narrow_moments(self, case: &ProgramContext<'_>) -> Option<&'static str> {
+        // Adam's first moment: Adafactor has none, momentum another option.
+        let is_moment = |path: &str| path.split(|c: char| !c.is_alphanumeric()).any(|word| word == "mu");
+        let is_nameless = || case.program.are_arguments_in_tuple;
+        if !is_nameless() && !case.arguments().any(|argument| is_moment(argument.1)) {
+            return None;
+        }
         match self {
             Self::Keras => None,
             Self::MaxText => Some("`mu_dtype=bfloat16`"),

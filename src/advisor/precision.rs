@@ -80,9 +80,9 @@ fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if finding.is_told() && saved > bytes / 2 + bytes / 50 {
         finding.why.push_str(" It saves more than half of them, as copies of them in bfloat16 are no longer made.");
     }
-    finding.advice.push(match Library::of(case).narrow_moments() {
+    finding.advice.push(match Library::of(case).narrow_moments(case) {
         Some(option) => format!("the optimizer's first moment in bfloat16 is the least risk ({option}); then its second moment, then the weights, with stochastic rounding"),
-        None => "the optimizer's first moment in bfloat16 is the least risk, where the optimizer has an option for it (Keras' own have none); then its second moment, then the weights, with stochastic rounding".to_owned(),
+        None => "the optimizer's first moment in bfloat16 is the least risk, where the optimizer has an option for it; then its second moment, then the weights, with stochastic rounding".to_owned(),
     });
     finding.changes_results = ChangesResults::Yes;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

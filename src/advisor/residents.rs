@@ -164,7 +164,7 @@ fn report(
         case.node(case.memory.base[row.1].buffer).is_some_and(|node| node.element_type.is_wide_float())
     };
     let wide = rows.iter().filter(is_wide).map(|row| row.0).total();
-    let advice = match Library::of(case).narrow_moments().filter(|_| case.is_worth(wide)) {
+    let advice = match Library::of(case).narrow_moments(case).filter(|_| case.is_worth(wide)) {
         Some(option) => advice.replace("`mu_dtype=jnp.bfloat16`", option),
         None => advice.replace("`mu_dtype=jnp.bfloat16`, ", "").replace(", `mu_dtype=jnp.bfloat16`", ""),
     };

@@ -80,20 +80,21 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if let Some(most) = kinds.as_ref().and_then(Kinds::most) {
         let _ = write!(finding.title, ", {most}");
     }
-    finding.why = format!(
-        "{} live at the peak; the largest: {}.",
-        if is_loop && is_collected {
-            counted(held.len(), "array that is filled step by step is", "arrays that are filled step by step are")
-        } else if is_loop {
-            counted(
-                held.len(),
-                "array that is passed from step to step is",
-                "arrays that are passed from step to step are",
-            )
-        } else {
-            counted(held.len(), "temporary is", "temporaries are")
-        },
-        largest(case, &held)
+    let these = match (is_loop, is_collected) {
+        (true, true) => {
+            Some(counted(held.len(), "array that is filled step by step is", "arrays that are filled step by step are"))
+        }
+        (true, false) => Some(counted(
+            held.len(),
+            "array that is passed from step to step is",
+            "arrays that are passed from step to step are",
+        )),
+        (false, _) => None,
+    };
+    let largest = largest(case, &held);
+    finding.why = these.map_or_else(
+        || format!("The largest: {largest}."),
+        |these| format!("{these} live at the peak; the largest: {largest}."),
     );
     finding.why.extend(kinds.as_ref().and_then(Kinds::sentence));
     if is_loop && is_collected {
@@ -156,11 +157,7 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         percent(bytes, case.at_peak()),
         Bytes(bytes).short()
     );
-    finding.why = format!(
-        "{} live at the peak; the largest: {}.",
-        counted(held.len(), "of them is", "of them are"),
-        largest(case, &held)
-    );
+    finding.why = format!("The largest: {}.", largest(case, &held));
     finding.why.extend(kinds.sentence());
     advise(case, &mut finding);
     finding.changes_results = ChangesResults::No;
