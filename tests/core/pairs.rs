@@ -159,6 +159,32 @@ fn what_flash_attention_may_keep_is_not_kept_of_layers_that_are_checkpointed() {
     }
 }
 
+/// A path to layers means them where their names begin at the layer, and a wrong one nothing.
+#[test]
+fn layers_can_be_named_by_a_path() {
+    let files = Files::of_project();
+    let dumps = files.named(|file| common::ends_with(file, ".hlo.pb"));
+    let path = dumps.into_iter().find(|path| path.to_string_lossy().contains("v5e_gpt_m_oom/"));
+    let program = common::program(&path.expect("a dump of the project"));
+    let device = Device::default();
+    let peak = |edit: &str| predict(&program, &device, &[edit]).1.peak;
+    assert!(peak("remat layer_*") < peak("remat other_*"));
+    assert_eq!(peak("remat model.layer_*"), peak("remat layer_*"));
+    assert_eq!(peak("remat model.other_*"), peak("remat other_*"));
+}
+
+/// With little room, the sums of gradients that micro-batches keep may be too much, whatever is recomputed.
+#[test]
+fn the_range_of_micro_batches_holds_what_is_expected_and_more() {
+    let files = Files::of_project();
+    let dumps = files.named(|file| common::ends_with(file, ".hlo.pb"));
+    let path = dumps.into_iter().find(|path| path.to_string_lossy().contains("v5e_gpt_m_oom/"));
+    let program = common::program(&path.expect("a dump of the project"));
+    let prediction = predict(&program, &device("TPU v5e"), &["micro 2"]).1;
+    let high = prediction.allocated_range.1.0;
+    assert!(high as f64 >= prediction.expected().0 as f64 * 1.09, "{high} of {}", prediction.expected());
+}
+
 /// Checks that a what-if without changes gives the program's own numbers; returns the number of programs.
 pub fn unchanged_programs(files: &Files) -> usize {
     let mut checked = 0;

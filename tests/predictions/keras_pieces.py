@@ -17,12 +17,14 @@ def wrap(layers):
         def call(x, **rest):
             seeds = [v for v in layer.non_trainable_variables if "seed" in v.path]
 
-            def inner(x, states):
-                with keras.StatelessScope(state_mapping=list(zip(seeds, states))) as scope:
+            weights = [v for v in layer.variables if not any(v is a for a in seeds)]
+
+            def inner(x, states, values):
+                with keras.StatelessScope(state_mapping=list(zip(seeds, states)) + list(zip(weights, values))) as scope:
                     y = plain(x, **rest)
                 return y, [scope.get_current_value(v) for v in seeds]
 
-            y, states = jax.checkpoint(inner)(x, [v.value for v in seeds])
+            y, states = jax.checkpoint(inner)(x, [v.value for v in seeds], [v.value for v in weights])
             for v, state in zip(seeds, states):
                 v.assign(state)
             return y

@@ -112,8 +112,10 @@ def compile_program(name, folder, program):
     lowered = jitted.lower(*program.args)
     truth = {"name": name, "jax": jax.__version__, "args": argument_rows(lowered, program.args, program.classify)}
     started = time.time()
+    lock = threading.Lock()
 
     def save():
+        lock.acquire()  # never released: the process ends
         modules = [f for f in glob.glob(folder + "/*.after_optimizations.hlo.pb") if ".cl_" in f]
         if modules:
             largest = max(modules, key=os.path.getsize)

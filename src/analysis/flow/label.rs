@@ -574,3 +574,15 @@ fn is_exchange(program: &Program, at: InstructionId) -> bool {
     };
     is_all_to_all(at) || (opcode(program, at) == Opcode::ASYNC_START && started())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_has_the_name_of_the_function_around_it() {
+        assert_eq!(kernel("jit(step)/jvp()/while/body/jit(flash_attention)/pallas_call"), Some("flash_attention"));
+        assert_eq!(kernel("jit(step)/attention/pallas_call"), None, "a scope, which names the value itself");
+        assert_eq!(kernel("jit(step)/jit(flash_attention)/mul"), None);
+    }
+}

@@ -24,6 +24,10 @@ const POSTPONED: f64 = 1.1;
 const LESS_THAN_ORDERED: f64 = 0.08;
 const LESS_THAN_ONE_BY_ONE: f64 = 0.1;
 
+/// How many times what is expected of checkpoints a program that does not fit now may take where that still fits: two of 16
+/// did not fit then, whose expected bytes were seven eighths of the capacity and more.
+const MADE_TO_FIT: f64 = 1.25;
+
 /// Fewest arrays that the compiler copies as the weights of layers.
 const LEAST_WEIGHTS: usize = 8;
 
@@ -332,8 +336,9 @@ impl<'t, 'a> Outlook<'t, 'a> {
         self.range.0 = self.range.0.max(Bytes((self.expected as f64 * (1.0 - less)) as u64));
         // A range wider than that says nothing.
         let high = Bytes((self.range.0.0 as f64 * WIDEST) as u64);
-        // What fits now is made to fit again.
-        let most = self.trial.memory.room().filter(|_| self.fits_now()).map_or(high, |room| high.min(Bytes(room)));
+        // What fits now is made to fit again, and what does not, where that is not far from what is expected.
+        let needs = if self.fits_now() { 0 } else { (self.expected as f64 * MADE_TO_FIT) as u64 };
+        let most = self.trial.memory.room().map_or(high, |room| high.min(Bytes(room.max(needs))));
         self.range.1 = self.range.1.max(most);
     }
 
