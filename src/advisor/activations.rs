@@ -157,7 +157,8 @@ const OF_SEVERAL_LAYERS: usize = 12;
 fn most_alike(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<usize> {
     let mut by_shape: BTreeMap<&[i64], (u64, usize)> = BTreeMap::new();
     for t in held.iter().filter(|t| !case.is_in_loop(t)) {
-        let (bytes, count) = by_shape.entry(&case.node(t.buffer)?.dimensions).or_default();
+        let Some(node) = case.node(t.buffer) else { continue };
+        let (bytes, count) = by_shape.entry(&node.dimensions).or_default();
         *bytes = bytes.saturating_add(t.size);
         *count += 1;
     }

@@ -226,17 +226,17 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     };
     if is_training(case) {
         let how = Library::of(case).micro_batches(None);
-        finding.advice.push(if micro_batches(case).next().is_some() {
-            format!(
+        if micro_batches(case).next().is_some() {
+            finding.advice.push(format!(
                 "micro-batches {results}: split the batch, sum the gradients, update once ({how}){}",
                 micro_in_words(case)
-            )
-        } else {
-            format!(
+            ));
+        } else if micro == 1 {
+            finding.advice.push(format!(
                 "micro-batches {results}, but have to divide the batch: with {} {unit} instead of {now} there can be two ({how})",
                 now + 1
-            )
-        });
+            ));
+        }
         finding
             .advice
             .push("a smaller batch changes training; the learning rate usually has to be adjusted".to_owned());
