@@ -117,23 +117,29 @@ fn padded(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
 
 /// Which kernel takes scores that a `tanh` keeps in bounds, in words where there is one, as in Gemma 2.
 fn soft_capped(case: &ProgramContext<'_>, held: &[&AtPeak]) -> &'static str {
-    let outlines = outlines_of(case, held);
-    let program = case.program;
-    let is_capped = |at: InstructionId| {
-        program.opcode_name(at) == "tanh"
-            && program.shape_of(at).is_some_and(|shape| outlines.contains(&outline(&shape.root().dimensions)))
-    };
     let has_own = Library::of(case) == Library::MaxText;
-    if !has_own && (0..program.instructions.len() as u32).map(InstructionId).any(is_capped) {
+    if !has_own && is_any_made(case, held, "tanh", &|_| true) {
         "; the scores are capped by a `tanh`, for which splash attention has `attn_logits_soft_cap` and JAX's flash attention nothing"
     } else {
         ""
     }
 }
 
-/// The dimensions of scores, whatever their order.
-fn outlines_of(case: &ProgramContext<'_>, held: &[&AtPeak]) -> FastSet<Vec<i64>> {
-    held.iter().filter_map(|t| case.node(t.buffer)).map(|node| outline(&node.dimensions)).collect()
+/// Whether an operation makes an array with the dimensions of some scores, in any order, and passes a test.
+fn is_any_made(
+    case: &ProgramContext<'_>,
+    held: &[&AtPeak],
+    opcode: &str,
+    accept: &dyn Fn(InstructionId) -> bool,
+) -> bool {
+    let program = case.program;
+    let outlines: FastSet<Vec<i64>> =
+        held.iter().filter_map(|t| case.node(t.buffer)).map(|node| outline(&node.dimensions)).collect();
+    program.instructions.ids().any(|at| {
+        program.opcode_name(at) == opcode
+            && program.shape_of(at).is_some_and(|shape| outlines.contains(&outline(&shape.root().dimensions)))
+            && accept(at)
+    })
 }
 
 /// What block-wise attention keeps of the scores for the backward pass. Without a scan the compiler makes the rows that
@@ -157,7 +163,7 @@ fn is_of_ring(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
     let passes_on = |at: InstructionId| {
         program.opcode_name(at).starts_with("collective-permute") && program.text.op_name(at).ends_with("/ppermute")
     };
-    stacked.saturating_mul(2) > all && (0..program.instructions.len() as u32).map(InstructionId).any(passes_on)
+    stacked.saturating_mul(2) > all && program.instructions.ids().any(passes_on)
 }
 
 /// What the model does to its scores that JAX's kernels for attention block by block do not.
@@ -191,23 +197,19 @@ impl InTheWay {
         let is_exponential = |at: InstructionId| {
             program.opcode_name(at) == "exponential" && elements(at).is_some_and(|count| of_scores.contains(&count))
         };
-        let rows = || (0..program.instructions.len() as u32).map(InstructionId);
         // Of a stack of scores each step makes one.
         let is_stacked = held.iter().any(|t| case.memory.kept.is_stack(t.family));
-        if !is_stacked && !rows().any(is_exponential) {
+        if !is_stacked && !program.instructions.ids().any(is_exponential) {
             return Some(Self::NoSoftmax);
         }
-        let outlines = outlines_of(case, held);
         // What is drawn is compared with the share that is dropped.
         let is_drawn = |at: InstructionId| {
-            program.opcode_name(at) == "compare"
-                && program.shape_of(at).is_some_and(|shape| outlines.contains(&outline(&shape.root().dimensions)))
-                && program.text.op_name(at).split('/').any(|part| {
-                    let part = part.to_ascii_lowercase();
-                    DRAWS.iter().any(|word| part.contains(word))
-                })
+            program.text.op_name(at).split('/').any(|part| {
+                let part = part.to_ascii_lowercase();
+                DRAWS.iter().any(|word| part.contains(word))
+            })
         };
-        rows().any(is_drawn).then_some(Self::Dropout)
+        is_any_made(case, held, "compare", &is_drawn).then_some(Self::Dropout)
     }
 
     fn words(&self) -> String {

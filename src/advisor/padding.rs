@@ -61,7 +61,7 @@ fn decomposes(program: &Program, at: InstructionId) -> Option<&'static str> {
 /// What decompositions take, by the instruction that computes it.
 fn taken_by_decompositions(program: &Program) -> FastMap<InstructionId, &'static str> {
     let mut readers = FastMap::default();
-    for at in (0..program.instructions.len() as u32).map(InstructionId) {
+    for at in program.instructions.ids() {
         if let Some(words) = decomposes(program, at) {
             for &row in program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW) {
                 readers.insert(InstructionId(row), words);

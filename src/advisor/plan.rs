@@ -407,7 +407,7 @@ fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -
         let begin = if fits { "With" } else { "Nothing found is certain to be enough: with" };
         return format!(
             "{begin} {list} the program {}",
-            prediction.without_numbers(Some(capacity), UnitSystem::Binary)
+            prediction.verdict_in_words(Some(capacity), UnitSystem::Binary)
         );
     }
     if !fits && prediction.verdict == TryVerdict::MayFit {

@@ -41,7 +41,7 @@ fn casts_to_16_bits(case: &ProgramContext<'_>) -> bool {
         node.is_some_and(|node| node.element_type.is_float() && !node.element_type.is_wide_float())
     };
     let (mut casts, mut products) = (0usize, 0usize);
-    for at in (0..program.instructions.len() as u32).map(InstructionId) {
+    for at in program.instructions.ids() {
         match program.opcode_name(at) {
             "dot" | "convolution" => products += 1,
             "convert" if is_narrow(at) && program.text.op_name(at).ends_with("/convert_element_type") => casts += 1,

@@ -108,7 +108,7 @@ fn twins(case: &ProgramContext<'_>) -> (u64, u64) {
 
 /// Whether attention in a program reads its cache page by page, by the name of a kernel or an operation.
 fn is_paged(program: &Program) -> bool {
-    (0..program.instructions.len()).map(|row| InstructionId(row as u32)).any(|at| {
+    program.instructions.ids().any(|at| {
         program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL)
             && (program.text.op_name(at).contains("paged") || program.text.instruction_name(at).contains("paged"))
     })

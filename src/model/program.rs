@@ -100,6 +100,11 @@ impl Instructions {
         self.opcode.is_empty()
     }
 
+    /// All instructions, computation by computation.
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = InstructionId> + use<> {
+        (0..self.len() as u32).map(InstructionId)
+    }
+
     /// Rows of the operands; [`NO_ROW`] for an operand that is not in the computation.
     #[must_use]
     pub fn operands_of(&self, instruction: InstructionId) -> &[u32] {

@@ -68,6 +68,13 @@ fn device(generation: &str) -> Device {
     }
 }
 
+/// The program of the project's dump whose path contains a name.
+fn dump_of_project(name: &str) -> Program {
+    let dumps = Files::of_project().named(|file| common::ends_with(file, ".hlo.pb"));
+    let path = dumps.into_iter().find(|path| path.to_string_lossy().contains(name));
+    common::program(&path.expect("a dump of the project"))
+}
+
 fn hbm(analysis: &ProgramAnalysis) -> &SpaceAnalysis {
     analysis.space(MemorySpace::HBM).expect("HBM")
 }
@@ -142,12 +149,9 @@ fn predictions_are_as_good_as_promised() {
 
 #[test]
 fn what_flash_attention_may_keep_is_not_kept_of_layers_that_are_checkpointed() {
-    let files = Files::of_project();
     let device = Device::default();
     for (name, layers) in [("pairs/scores_over_v5e/before.hlo.pb", "remat *"), ("v5e_gpt_scan_oom/", "remat scan")] {
-        let dumps = files.named(|file| common::ends_with(file, ".hlo.pb"));
-        let path = dumps.into_iter().find(|path| path.to_string_lossy().contains(name));
-        let program = common::program(&path.expect("a dump of the project"));
+        let program = dump_of_project(name);
         let most = |edits: &[&str]| predict(&program, &device, edits).1.allocated_range.1.0;
         let kept = most(&["blockwise *"]);
         for edits in [["blockwise *", layers], [layers, "blockwise *"]] {
@@ -162,10 +166,7 @@ fn what_flash_attention_may_keep_is_not_kept_of_layers_that_are_checkpointed() {
 /// A path to layers means them where their names begin at the layer, and a wrong one nothing.
 #[test]
 fn layers_can_be_named_by_a_path() {
-    let files = Files::of_project();
-    let dumps = files.named(|file| common::ends_with(file, ".hlo.pb"));
-    let path = dumps.into_iter().find(|path| path.to_string_lossy().contains("v5e_gpt_m_oom/"));
-    let program = common::program(&path.expect("a dump of the project"));
+    let program = dump_of_project("v5e_gpt_m_oom/");
     let device = Device::default();
     let peak = |edit: &str| predict(&program, &device, &[edit]).1.peak;
     assert!(peak("remat layer_*") < peak("remat other_*"));
@@ -176,10 +177,7 @@ fn layers_can_be_named_by_a_path() {
 /// With little room, the sums of gradients that micro-batches keep may be too much, whatever is recomputed.
 #[test]
 fn the_range_of_micro_batches_holds_what_is_expected_and_more() {
-    let files = Files::of_project();
-    let dumps = files.named(|file| common::ends_with(file, ".hlo.pb"));
-    let path = dumps.into_iter().find(|path| path.to_string_lossy().contains("v5e_gpt_m_oom/"));
-    let program = common::program(&path.expect("a dump of the project"));
+    let program = dump_of_project("v5e_gpt_m_oom/");
     let prediction = predict(&program, &device("TPU v5e"), &["micro 2"]).1;
     let high = prediction.allocated_range.1.0;
     assert!(high as f64 >= prediction.expected().0 as f64 * 1.09, "{high} of {}", prediction.expected());

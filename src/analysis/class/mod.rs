@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::ProgramAnalysis;
 use super::flow::argument::entry_parameter;
 use super::flow::loops::Role;
-use super::flow::{Value, computed};
+use super::flow::{Value, computed, is_all_gather};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
 use super::program::category;
@@ -227,7 +227,7 @@ fn temporary(
     }
     // What a loop gathers is one step's part of a stack.
     let value = computed(program, Value { at: instruction, index: program.buffer_index(buffer) });
-    if program.opcode_name(value.at).starts_with("all-gather")
+    if is_all_gather(program, value.at)
         && let Some(from) = entry_parameter(program, &analysis.labels(program).loops, &value, true)
         && let Some(number) = program.instructions.argument.get(from.index())
         && let Some(&(class, _)) = arguments.get(&i64::from(*number))

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use super::like_weights::{like_weights, weights_like};
 use super::loops::{Loops, Part, Role};
 use super::steps::{LoopSteps, Steps};
-use super::{Value, argument, handed_on, node_at, opcode, operand};
+use super::{Value, argument, handed_on, is_all_gather, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
 use crate::analysis::names::short_path::short_path;
 use crate::analysis::names::{lookup, scope};
@@ -124,7 +124,7 @@ impl Labels {
             return Some(Label::plain(format!("{weight}: {operation}")));
         }
         let Some(made_from) = self.made_from(program, &value, known) else {
-            if own.is_empty() && program.opcode_name(at).starts_with("all-gather") {
+            if own.is_empty() && is_all_gather(program, at) {
                 return Some(Label::plain("gathered from all devices".to_owned()));
             }
             let start = || program.computation_of(at).and_then(|computation| self.loops.start(computation));
@@ -133,7 +133,7 @@ impl Labels {
                 .or_else(|| read_by(program, at))
                 .or_else(|| start().and_then(|start| read_by(program, start)));
         };
-        if own.is_empty() && program.opcode_name(at).starts_with("all-gather") {
+        if own.is_empty() && is_all_gather(program, at) {
             return Some(Label::plain(format!("gathered from all devices: {made_from}")));
         }
         if let Some((_, _)) = scope::argument(&own) {

@@ -38,7 +38,7 @@ fn root(program: &Program, computation: ComputationId) -> Option<InstructionId> 
 /// in it is a weight.
 #[must_use]
 pub fn may_have_weights(program: &Program) -> bool {
-    (0..program.instructions.len() as u32).map(InstructionId).any(|at| {
+    program.instructions.ids().any(|at| {
         matches!(program.opcode_name(at), "dot" | "convolution" | "ragged-dot" | "gather")
             || (opcode(program, at) == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "tpu_custom_call")
     })
@@ -121,19 +121,27 @@ pub fn computed(program: &Program, value: Value) -> Value {
     value
 }
 
+/// Whether an instruction is an all-gather, or a part of an asynchronous one.
+#[must_use]
+pub fn is_all_gather(program: &Program, at: InstructionId) -> bool {
+    program.opcode_name(at).starts_with("all-gather")
+}
+
 /// Whether a value is what an all-gather has brought together, or a copy of it: by the opcode of what computes it, by the
 /// name of the fusion that it was put into, or by what is in the fusion that ends an asynchronous one.
 #[must_use]
 pub fn is_gathered(program: &Program, value: Value) -> bool {
     let at = computed(program, value).at;
-    let is_gather = |at: InstructionId| program.opcode_name(at).starts_with("all-gather");
     let name = program.text.instruction_name(at);
     let holds_one = || {
         let of = |computation: &crate::model::Computation| (computation.start..computation.end).map(InstructionId);
         let called = program.instructions.called_by(at).iter();
-        called.filter_map(|called| program.computations.get(called.index())).any(|inside| of(inside).any(is_gather))
+        let mut inside = called.filter_map(|called| program.computations.get(called.index())).flat_map(of);
+        inside.any(|at| is_all_gather(program, at))
     };
-    is_gather(at) || name.starts_with("all-gather") || (name.starts_with("async-collective-done") && holds_one())
+    is_all_gather(program, at)
+        || name.starts_with("all-gather")
+        || (name.starts_with("async-collective-done") && holds_one())
 }
 
 /// The parameter that a value updated in place started as.

@@ -58,17 +58,19 @@ impl Softmax {
             let Some(node) = program.shape_of(at).map(crate::model::Shape::root) else { continue };
             let dimensions = outline(&node.dimensions);
             // Where a picture's points have classes, the classes are what a softmax runs over.
-            let is_over = |positions: i64| summed_over(program, at, &dimensions).is_none_or(|size| size == positions);
-            if repeated(&dimensions).is_some_and(|d| d >= LEAST_POSITIONS && !is_over(d)) {
+            let summed = summed_over(program, at, &dimensions);
+            let positions = repeated(&dimensions).filter(|&d| d >= LEAST_POSITIONS);
+            let is_over = |positions: &i64| summed.is_none_or(|size| size == *positions);
+            if positions.is_some_and(|positions| !is_over(&positions)) {
                 found.of_points.insert(dimensions.clone());
             }
-            if let Some(positions) = repeated(&dimensions).filter(|&d| d >= LEAST_POSITIONS && is_over(d)) {
+            if let Some(positions) = positions.filter(is_over) {
                 let others = dimensions.iter().filter(|&&d| d != positions).count();
                 if (others > 0 || dimensions.len() > 2) && products.include(&dimensions) {
                     found.scores.insert(dimensions);
                 }
             } else if let Some(&widest) = dimensions.last().filter(|_| dimensions.len() > 1) {
-                let summed = summed_over(program, at, &dimensions).unwrap_or(widest);
+                let summed = summed.unwrap_or(widest);
                 // With heads besides, fewer keys tell scores from classes; what comes first is the batch.
                 let is_first = node.dimensions.iter().find(|&&d| d > 1) == Some(&summed);
                 let has_heads = dimensions.len() > 3 && !is_first;
@@ -87,9 +89,7 @@ impl Softmax {
                 }
             }
         }
-        let of_points = std::mem::take(&mut found.of_points);
-        found.scores.retain(|known| !of_points.contains(known));
-        found.of_points = of_points;
+        found.scores.retain(|known| !found.of_points.contains(known));
         found
     }
 

@@ -216,7 +216,7 @@ fn most_common(sizes: impl Iterator<Item = i64>) -> Option<i64> {
 /// Indices of each loop's state of which its body takes a slice along the first dimension.
 fn sliced(program: &Program, loops: &Loops) -> FastMap<InstructionId, Vec<Vec<i64>>> {
     let mut found: FastMap<InstructionId, Vec<Vec<i64>>> = FastMap::default();
-    for at in (0..program.instructions.len() as u32).map(InstructionId).filter(|&at| takes_a_slice(program, at)) {
+    for at in program.instructions.ids().filter(|&at| takes_a_slice(program, at)) {
         let whole = operand(program, at, 0).and_then(|from| state_of(program, loops, Value::whole(from)));
         let Some(Value { at, index }) = whole else { continue };
         let own = found.entry(at).or_default();

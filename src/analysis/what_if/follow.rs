@@ -11,9 +11,9 @@ use super::saved_for_backward::is_among;
 use super::state::State;
 use crate::analysis::class::origin;
 use crate::analysis::flow::results::Flow;
-use crate::analysis::flow::{Value, beginning_of_part};
+use crate::analysis::flow::{Value, beginning_of_part, is_all_gather};
 use crate::analysis::once::once;
-use crate::model::{BufferId, ElementType, InstructionId, Program, outline};
+use crate::model::{BufferId, ElementType, Program, outline};
 
 /// The argument that a value is all or a part of, where devices gather what each wrote, and whether a part of it was
 /// written.
@@ -47,9 +47,10 @@ fn found(program: &Program, memory: &Memory) -> Followers {
         let own = flow.arguments.get(&number(row)?)?.own_result?;
         places.get(&i64::from(own)).copied()
     };
-    let gathers = (0..program.instructions.len() as u32).map(InstructionId);
-    let gathered: HashSet<i64> = gathers
-        .filter(|&at| program.opcode_name(at).starts_with("all-gather"))
+    let gathered: HashSet<i64> = program
+        .instructions
+        .ids()
+        .filter(|&at| is_all_gather(program, at))
         .filter_map(|at| part_of_argument(program, Value::whole(at)).filter(|part| part.1).map(|part| part.0))
         .collect();
     let updated = |family: &crate::analysis::packing::Family| {

@@ -55,7 +55,7 @@ impl Prediction {
 
     /// The verdict where the bytes cannot be told ([`Self::is_told`]).
     #[must_use]
-    pub fn without_numbers(&self, capacity: Option<u64>, units: UnitSystem) -> String {
+    pub fn verdict_in_words(&self, capacity: Option<u64>, units: UnitSystem) -> String {
         let (low, high) = (self.allocated_range.0.0, self.allocated_range.1.0);
         let apart = |a: u64, b: u64| a.checked_sub(b).filter(|&bytes| bytes > 0).map(|bytes| units.short(Bytes(bytes)));
         match self.verdict {

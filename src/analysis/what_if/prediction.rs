@@ -200,7 +200,7 @@ impl Prediction {
             };
         }
         if !self.is_told() {
-            return self.without_numbers(capacity, units);
+            return self.verdict_in_words(capacity, units);
         }
         if self.verdict == TryVerdict::MayFit {
             return format!(

@@ -10,11 +10,11 @@ use super::batch::DataArgument;
 use super::turn::Turn;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::class::Class;
-use crate::analysis::flow::Value;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::flow::loss_in_parts::are_in_parts;
 use crate::analysis::flow::softmax::{Crossed, Softmax, repeated};
 use crate::analysis::flow::steps::Steps;
+use crate::analysis::flow::{Value, is_all_gather};
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
@@ -197,7 +197,7 @@ impl SavedForBackward {
             // A table of the vocabulary that is gathered from all devices is no logits.
             let is_gathered = || {
                 let made = program.buffers.instruction_of(families.list[family].root);
-                made.is_some_and(|made| program.opcode_name(made).starts_with("all-gather"))
+                made.is_some_and(|made| is_all_gather(program, made))
             };
             if meaning.logits && is_gathered() {
                 continue;

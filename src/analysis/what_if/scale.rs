@@ -8,8 +8,9 @@ use super::memory::{Memory, Owner};
 use super::resize;
 use super::saved_for_backward::is_among;
 use super::state::State;
+use crate::analysis::flow::is_all_gather;
 use crate::analysis::once::once;
-use crate::model::{FastSet, InstructionId, Opcode, Program, ShapeNode, outline};
+use crate::model::{FastSet, Opcode, Program, ShapeNode, outline};
 
 /// The compiler folds rows of the image into a batch below this, and so computes convolutions in other shapes.
 const FOLDED_BELOW: i64 = 8;
@@ -117,8 +118,7 @@ impl State<'_> {
         // What devices bring together, such as weights, holds no batch of its own.
         is_hardly(self.changed_of(weights)) && {
             let program = self.program;
-            let rows = (0..program.instructions.len() as u32).map(InstructionId);
-            let gathers = rows.filter(|&at| program.opcode_name(at).starts_with("all-gather"));
+            let gathers = program.instructions.ids().filter(|&at| is_all_gather(program, at));
             let results = gathers.filter_map(|at| program.shape_of(at)).flat_map(|shape| shape.nodes.iter());
             let mut others = weights.clone();
             others.extend(results.filter(|node| node.element_type.is_array()).map(|node| outline(&node.dimensions)));

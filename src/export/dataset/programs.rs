@@ -6,7 +6,7 @@ use super::rows::Rows;
 use super::schema::PROGRAMS;
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::{ProfileAnalysis, Scene, Verdict};
-use crate::model::{Bytes, Clock, DeviceKind, InstructionId, Profile, Program};
+use crate::model::{Bytes, Clock, DeviceKind, Profile, Program};
 
 /// Totals of a memory space, a tile memory or an allocator.
 struct Totals<'a> {
@@ -33,7 +33,7 @@ struct Totals<'a> {
 pub(super) fn add(profile: &Profile, analysis: &ProfileAnalysis, origin: &Origin, rows: &mut Rows<'_>) {
     for (place, program) in profile.programs.iter().enumerate() {
         let key = origin.key(Some(program));
-        let instructions = (0..program.instructions.len()).map(InstructionId::from_index);
+        let instructions = program.instructions.ids();
         let rematerialised = instructions.filter(|&instruction| is_rematerialised(program, instruction)).count();
         for scene in analysis.scenes(profile, place) {
             let totals = Totals { rematerialised: Some(rematerialised), ..of_space(scene) };

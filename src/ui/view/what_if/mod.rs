@@ -135,7 +135,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
     let color = outcome.map_or(theme.text, |outcome| look(outcome, theme).0);
     let words = match outcome {
         _ if result.after.undecided.is_some() && !result.after.is_bound => "Not predicted".to_owned(),
-        _ if !result.after.is_told() => capitalised(&result.after.without_numbers(result.memory.capacity, units)),
+        _ if !result.after.is_told() => capitalised(&result.after.verdict_in_words(result.memory.capacity, units)),
         Some(over @ Outcome::Over(_)) if is_unchanged => {
             // The last words stay together where the line breaks.
             format!("{}, no\u{a0}change\u{a0}on", over.words(units))
