@@ -461,7 +461,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     }
     finding.advice.extend(micro(case));
     let over = case.memory.capacity.map_or(0, |capacity| case.allocated().saturating_sub(capacity));
-    if over == 0 || over as f64 > case.allocated() as f64 * ALMOST {
+    if over == 0 || over as f64 > case.allocated() as f64 * ALMOST || case.memory.is_gpu {
         return;
     }
     finding.advice.push(

@@ -99,7 +99,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
         }
         Some(obstacle) => {
             finding.advice.extend(checkpoint.map(str::to_owned));
-            finding.advice.push(format!("{}{}", blockwise(case), obstacle.words()));
+            finding.advice.push(format!("{}{}", blockwise(case), obstacle.words(case.memory.is_gpu)));
         }
     }
 }
@@ -108,7 +108,8 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
 /// wants its blocks to divide the positions, flash attention blocks of 128.
 fn padded(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     let first = held.first().and_then(|t| case.node(t.buffer));
-    let positions = first.and_then(|node| repeated(&node.dimensions)).filter(|positions| positions % BLOCK != 0);
+    let positions = first.and_then(|node| repeated(&node.dimensions));
+    let positions = positions.filter(|positions| positions % BLOCK != 0 && !case.memory.is_gpu);
     positions.map_or_else(String::new, |positions| {
         let whole = positions.saturating_add(BLOCK - positions % BLOCK);
         format!("; they take multiples of {BLOCK} positions: pad the {positions} to {whole}, and mask what is added")
@@ -117,7 +118,7 @@ fn padded(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
 
 /// Which kernel takes scores that a `tanh` keeps in bounds, in words where there is one, as in Gemma 2.
 fn soft_capped(case: &ProgramContext<'_>, held: &[&AtPeak]) -> &'static str {
-    let has_own = Library::of(case) == Library::MaxText;
+    let has_own = Library::of(case) == Library::MaxText || case.memory.is_gpu;
     if !has_own && is_any_made(case, held, "tanh", &|_| true) {
         "; the scores are capped by a `tanh`, for which splash attention has `attn_logits_soft_cap` and JAX's flash attention nothing"
     } else {
@@ -145,6 +146,10 @@ fn is_any_made(
 /// What block-wise attention keeps of the scores for the backward pass. Without a scan the compiler makes the rows that
 /// the backward kernel of JAX's flash attention reads as soon as it has their numbers.
 fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
+    if case.memory.is_gpu {
+        return " Of each row of scores, block-wise attention keeps one number for the backward pass, which is not counted here."
+            .to_owned();
+    }
     let two = if held.iter().any(|t| case.memory.kept.is_stack(t.family)) {
         "two".to_owned()
     } else {
@@ -212,14 +217,23 @@ impl InTheWay {
         is_any_made(case, held, "compare", &is_drawn).then_some(Self::Dropout)
     }
 
-    fn words(&self) -> String {
+    fn words(&self, is_gpu: bool) -> String {
         match self {
+            Self::Dropout if is_gpu => {
+                "; it has no dropout on the probabilities, which this model uses: without it, or with dropout on the attention's result instead".to_owned()
+            }
+            Self::NoSoftmax if is_gpu => {
+                "; it computes a softmax, which these scores have not: blocks of queries in `jax.lax.map`, with `jax.checkpoint` around each, do the same for any function of them".to_owned()
+            }
             Self::Dropout => {
                 "; neither has dropout on the probabilities, which this model uses: without it, or with dropout on the attention's result instead".to_owned()
             }
             Self::NoSoftmax => {
                 "; both compute a softmax, which these scores have not: blocks of queries in `jax.lax.map`, with `jax.checkpoint` around each, do the same for any function of them".to_owned()
             }
+            Self::Bias(path) if is_gpu => format!(
+                "; this model adds a trained bias to its scores (`{path}`), which it takes as `bias`, an array of all pairs, whose gradient is as large as the scores"
+            ),
             Self::Bias(path) => format!(
                 "; this model adds a trained bias to its scores (`{path}`), which splash attention does not take, and flash attention only as an array of all pairs (`ab`), whose gradient is as large as the scores"
             ),
@@ -229,7 +243,8 @@ impl InTheWay {
 
 /// How to compute the attention of a program block by block.
 pub(super) fn blockwise(case: &ProgramContext<'_>) -> &'static str {
-    Library::of(case).blockwise_attention(is_keras_own(case, &case.held(&case.memory.kept.scores)))
+    let is_keras_own = is_keras_own(case, &case.held(&case.memory.kept.scores));
+    Library::of(case).blockwise_attention(is_keras_own, case.memory.is_gpu)
 }
 
 /// Sources of the attention of Keras and KerasHub that can run as flash attention.

@@ -1,6 +1,7 @@
 //! The advisor: what to change, what that saves at the peak, and the evidence. One file per rule.
 
 mod activations;
+mod allocator_limit;
 mod arguments;
 mod attention;
 pub mod batch_size;
@@ -58,6 +59,7 @@ const RULES: &[&[Rule]] = &[ipu::RULES, failure_text::RULES, torch::RULES];
 
 /// Rules about XLA programs.
 pub const PROGRAM_RULES: &[ProgramRule] = &[
+    ProgramRule { name: allocator_limit::NAME, run: allocator_limit::run },
     ProgramRule { name: replicated::NAME, run: replicated::run },
     ProgramRule { name: unsharded_activations::NAME, run: unsharded_activations::run },
     ProgramRule { name: oversized::NAME, run: oversized::run },

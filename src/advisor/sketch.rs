@@ -121,7 +121,17 @@ impl Sketch {
     }
 
     /// Findings of one rule on a device with `capacity` bytes of HBM (and 128 MiB of VMEM).
-    pub fn findings(mut self, capacity: u64, rule: fn(&ProgramContext<'_>, &mut Vec<Finding>)) -> Vec<Finding> {
+    pub fn findings(self, capacity: u64, rule: fn(&ProgramContext<'_>, &mut Vec<Finding>)) -> Vec<Finding> {
+        self.findings_on(Device::default(), capacity, rule)
+    }
+
+    /// As [`Self::findings`], on a given device.
+    pub fn findings_on(
+        mut self,
+        device: Device,
+        capacity: u64,
+        rule: fn(&ProgramContext<'_>, &mut Vec<Finding>),
+    ) -> Vec<Finding> {
         let rows: Vec<u32> = (0..self.program.instructions.len() as u32).collect();
         self.program.traces = vec![HeapTrace { events: std::mem::take(&mut self.events), whole_module: true }];
         if let Some(families) = Families::new(&self.program, 0) {
@@ -144,7 +154,7 @@ impl Sketch {
         let space = |color, bytes| Capacity { color, bytes: Bytes(bytes), evidence: "of the test".to_owned() };
         let device = Device {
             capacities: vec![space(MemorySpace::HBM, capacity), space(MemorySpace::VMEM, 128 << 20)],
-            ..Device::default()
+            ..device
         };
         let analysis = ProgramAnalysis::new(&self.program, &device);
         let mut findings = Vec::new();

@@ -25,6 +25,7 @@ pub const DECODERS: &[&dyn Decoder] = &[
     &hlo::HloDecoder,
     &xspace::XSpaceDecoder,
     &xla_dump::TargetArgumentsDecoder,
+    &xla_dump::GpuTargetDecoder,
     &torch_snapshot::TorchSnapshotDecoder,
     &pprof::PprofDecoder,
     &xla_report::UsageProtoDecoder,

@@ -15,6 +15,8 @@ pub struct Device {
     pub evidence: Option<String>,
     /// Known capacities, at most one per memory space.
     pub capacities: Vec<Capacity>,
+    /// All of its memory, of which a program may use less; `None` if unknown.
+    pub all_memory: Option<Bytes>,
     /// Chips the program was compiled for; `None` if unknown.
     pub topology: Option<Topology>,
 }

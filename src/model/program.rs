@@ -403,6 +403,12 @@ impl Program {
         self.computations.get(i).filter(|c| c.start <= instruction.0).map(|_| ComputationId(i as u32))
     }
 
+    /// Whether arrays are laid out in tiles, as only the TPU's compiler does.
+    #[must_use]
+    pub fn is_tiled(&self) -> bool {
+        self.shapes.iter().flat_map(|shape| &shape.nodes).any(|node| !node.first_tile().is_empty())
+    }
+
     /// Shape of an instruction's value.
     #[must_use]
     pub fn shape_of(&self, instruction: InstructionId) -> Option<&Shape> {

@@ -359,6 +359,7 @@ pub fn join_device(device: &mut Device, other: Device) -> bool {
         device.kind = other.kind;
         joined = true;
     }
+    device.all_memory = device.all_memory.or(other.all_memory);
     if device.topology.is_none() && other.topology.is_some() {
         device.topology = other.topology;
         joined = true;

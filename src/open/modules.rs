@@ -88,12 +88,13 @@ pub fn glance_trace(profile: &Profile) -> Glance {
     }
 }
 
-/// The device described by `*.stats.json` and `target_arguments` companions.
+/// The device described by `*.stats.json` and by the files of a dump that say what it was compiled for.
 pub fn device_of(companions: &[Member], progress: &Progress) -> Device {
     let mut device = Device::default();
     for member in companions {
         let name = member.file_name();
-        if !(name.ends_with(".stats.json") || name.contains("target_arguments")) || member.bytes > MAX_TEXT {
+        let tells = name.ends_with(".stats.json") || DumpName::parse(name).is_some_and(|name| name.tells_of_device());
+        if !tells || member.bytes > MAX_TEXT {
             continue;
         }
         let Ok(input) = member.open(&progress.aside()) else { continue };
@@ -227,7 +228,7 @@ pub fn dump_entry(
     // Reports of an earlier stage describe a different program.
     let mut companions: Vec<Member> = files
         .into_iter()
-        .filter(|(name, _)| name.stage.starts_with(stage) || name.stage.starts_with("target_arguments"))
+        .filter(|(name, _)| name.stage.starts_with(stage) || name.tells_of_device())
         .filter(|(name, _)| !name.stage.ends_with(".hlo.pb") && !name.stage.contains(".memory_viewer"))
         .map(|(_, member)| member)
         .collect();

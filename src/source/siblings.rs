@@ -28,6 +28,8 @@ const STAGES: &[&str] = &[
     "cpu_after_optimizations",
     "gpu_after_optimizations",
     "target_arguments",
+    "gpu_target_config",
+    "config.pbtxt",
     "debug_options",
     "execution_options",
     "flagfile",
@@ -37,6 +39,9 @@ const STAGES: &[&str] = &[
     "thunk_sequence",
     "sm_",
 ];
+
+/// Stages that say which device the module was compiled for; whichever comes first in a folder is believed.
+const TARGETS: &[&str] = &["target_arguments", "gpu_target_config", "config.pbtxt"];
 
 impl DumpName {
     /// Parses a file name; `None` if it does not follow XLA's naming scheme.
@@ -71,6 +76,12 @@ impl DumpName {
         let stage = if folder_name == stem { file_name } else { file_name.strip_prefix(stem)?.strip_prefix('.')? };
         let module = stem.split('.').next().unwrap_or(stem).to_owned();
         Some(Self { module, stem: stem.to_owned(), stage: stage.to_owned() })
+    }
+
+    /// Whether files of this stage say which device the module was compiled for.
+    #[must_use]
+    pub fn tells_of_device(&self) -> bool {
+        TARGETS.iter().any(|target| self.stage.starts_with(target))
     }
 
     /// Whether files of this stage contain the module with its buffer assignment.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use super::argument::moved_by;
 use super::like_weights::{like_weights, weights_like};
 use super::loops::{Loops, Part, Role};
 use super::steps::{LoopSteps, Steps};
@@ -173,7 +174,7 @@ impl Labels {
                 Opcode::PARAMETER => (self.loops.caller(program.computation_of(value.at)?)?, value.index),
                 Opcode::WHILE => (value.at, value.index),
                 _ => {
-                    let part = self.begun_with(program, value.at, false)?;
+                    let part = self.begun_with(program, &value, false)?;
                     (part.at, part.index.clone())
                 }
             };
@@ -207,10 +208,10 @@ impl Labels {
     }
 
     /// The part of a loop's state, or only the stack of one, that begins as an array made before it.
-    fn begun_with(&self, program: &Program, made: InstructionId, is_stack: bool) -> Option<&Part> {
+    fn begun_with(&self, program: &Program, made: &Value, is_stack: bool) -> Option<&Part> {
         let begins = |part: &&Part| {
             let state = operand(program, part.at, 0);
-            state.is_some_and(|at| super::computed(program, Value { at, index: part.index.clone() }).at == made)
+            state.is_some_and(|at| super::computed(program, Value { at, index: part.index.clone() }) == *made)
         };
         self.loops.parts.iter().filter(|part| !is_stack || part.layers > 0).find(begins)
     }
@@ -259,16 +260,15 @@ impl Labels {
                     }
                     self.loops.part(caller, &value.index)
                 }
+                _ if super::is_blank(program, &value) => return self.begun_with(program, &value, true),
+                Opcode::FUSION if value.index.is_empty() && moved_by(program, value.at, false).is_some() => {
+                    value = Value::whole(moved_by(program, value.at, false)?);
+                    continue;
+                }
                 Opcode::DYNAMIC_UPDATE_SLICE | Opcode::FUSION => {
                     let begun = super::beginning(program, value, depth).filter(|begun| begun.is_updated)?;
                     value = Value { at: begun.parameter, index: begun.index };
                     continue;
-                }
-                Opcode::CUSTOM_CALL if program.text.custom_call_target(value.at) == "AllocateBuffer" => {
-                    return self.begun_with(program, value.at, true);
-                }
-                _ if program.opcode_name(value.at) == "broadcast" => {
-                    return self.begun_with(program, value.at, true);
                 }
                 _ => {
                     value = handed_on(program, &value)?;
@@ -556,7 +556,7 @@ pub fn is_product(program: &Program, at: InstructionId) -> bool {
 }
 
 fn is_product_within(program: &Program, at: InstructionId, deepest: usize) -> bool {
-    if matches!(program.opcode_name(at), "dot" | "convolution") {
+    if matches!(program.opcode_name(at), "dot" | "convolution") || super::is_library_product(program, at) {
         return true;
     }
     let is_fusion = opcode(program, at) == Opcode::FUSION && deepest > 0;

@@ -230,24 +230,31 @@ fn part(program: &Program, at: InstructionId, index: Vec<i64>, root: Instruction
 
 /// The index in the loop's state of the array that a value writes a slice into, and the slice, as a value in the body.
 pub(super) fn slice_written(program: &Program, end: &Value) -> Option<(Vec<i64>, Value)> {
-    let from_parameter = |value: Value| {
-        let mut from = computed(program, value);
-        // A nested fusion that only changes the layout of its operand.
-        for _ in 0..super::MAX_DEPTH {
-            let is_layout = opcode(program, from.at) == Opcode::FUSION
-                && program.instructions.operands_of(from.at).len() == 1
-                && from.index.is_empty();
-            if !is_layout {
-                break;
-            }
-            from = computed(program, Value::whole(operand(program, from.at, 0)?));
+    let (whole, slice) = write_of(program, end, 0)?;
+    Some((parameter(program, whole)?.index, slice))
+}
+
+/// The parameter that a value is, but for nested fusions that only change its layout.
+fn parameter(program: &Program, value: Value) -> Option<Value> {
+    let mut from = computed(program, value);
+    for _ in 0..super::MAX_DEPTH {
+        let is_layout = opcode(program, from.at) == Opcode::FUSION
+            && program.instructions.operands_of(from.at).len() == 1
+            && from.index.is_empty();
+        if !is_layout {
+            break;
         }
-        (opcode(program, from.at) == Opcode::PARAMETER).then_some(from)
-    };
+        from = computed(program, Value::whole(operand(program, from.at, 0)?));
+    }
+    (opcode(program, from.at) == Opcode::PARAMETER).then_some(from)
+}
+
+/// The array that a value writes a slice into, and the slice. What is written is computed where the write is, or inside
+/// what the write was fused or started with.
+fn write_of(program: &Program, end: &Value, depth: u32) -> Option<(Value, Value)> {
     match opcode(program, end.at) {
         Opcode::DYNAMIC_UPDATE_SLICE => {
-            let own = from_parameter(Value::whole(operand(program, end.at, 0)?))?;
-            Some((own.index, Value::whole(operand(program, end.at, 1)?)))
+            Some((Value::whole(operand(program, end.at, 0)?), Value::whole(operand(program, end.at, 1)?)))
         }
         Opcode::FUSION => {
             let &fused = program.instructions.called_by(end.at).first()?;
@@ -255,17 +262,29 @@ pub(super) fn slice_written(program: &Program, end: &Value) -> Option<(Vec<i64>,
             if opcode(program, inner.at) != Opcode::DYNAMIC_UPDATE_SLICE {
                 return None;
             }
-            let own = from_parameter(Value::whole(operand(program, inner.at, 0)?))?;
-            let place = *program.instructions.argument.get(own.at.index())? as usize;
-            let own = from_parameter(Value::whole(operand(program, end.at, place)?))?;
-            // What is written is computed in the fusion, or handed to it.
-            let slice = computed(program, Value::whole(operand(program, inner.at, 1)?));
-            if opcode(program, slice.at) == Opcode::PARAMETER {
-                let place = *program.instructions.argument.get(slice.at.index())? as usize;
-                return Some((own.index, Value::whole(operand(program, end.at, place)?)));
-            }
-            Some((own.index, slice))
+            write_through(program, end.at, write_of(program, &inner, depth + 1)?)
+        }
+        // GPUs write slices beside other work: the fusion that does it is started, and awaited later.
+        Opcode::ASYNC_DONE if depth < super::MAX_DEPTH => {
+            let start = operand(program, end.at, 0).filter(|&at| opcode(program, at) == Opcode::ASYNC_START)?;
+            let &started = program.instructions.called_by(start).first()?;
+            let inner = computed(program, Value { at: self::root(program, started)?, index: end.index.clone() });
+            write_through(program, start, write_of(program, &inner, depth + 1)?)
         }
         _ => None,
     }
+}
+
+/// A write inside a computation, as its caller sees it: what is handed to the computation is an operand of the caller.
+fn write_through(program: &Program, caller: InstructionId, inner: (Value, Value)) -> Option<(Value, Value)> {
+    let operand_of = |parameter: &Value| {
+        let place = *program.instructions.argument.get(parameter.at.index())? as usize;
+        operand(program, caller, place).map(Value::whole)
+    };
+    let whole = operand_of(&parameter(program, inner.0)?)?;
+    let slice = computed(program, inner.1);
+    if opcode(program, slice.at) == Opcode::PARAMETER {
+        return Some((whole, operand_of(&slice)?));
+    }
+    Some((whole, slice))
 }

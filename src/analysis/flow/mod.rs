@@ -34,12 +34,21 @@ fn root(program: &Program, computation: ComputationId) -> Option<InstructionId> 
     program.computations.get(computation.index()).map(|c| c.root).filter(|&row| row != NO_ROW).map(InstructionId)
 }
 
+/// Whether an instruction is a matrix product or convolution by a library of the GPU's maker.
+fn is_library_product(program: &Program, at: InstructionId) -> bool {
+    opcode(program, at) == Opcode::CUSTOM_CALL && {
+        let target = program.text.custom_call_target(at);
+        target.starts_with("__cublas$") || target.starts_with("__cudnn$conv")
+    }
+}
+
 /// Whether a program has a matrix product, a convolution, a lookup in a table or a kernel of its own: without any, nothing
 /// in it is a weight.
 #[must_use]
 pub fn may_have_weights(program: &Program) -> bool {
     program.instructions.ids().any(|at| {
         matches!(program.opcode_name(at), "dot" | "convolution" | "ragged-dot" | "gather")
+            || is_library_product(program, at)
             || (opcode(program, at) == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "tpu_custom_call")
     })
 }
@@ -142,6 +151,29 @@ pub fn is_gathered(program: &Program, value: Value) -> bool {
     is_all_gather(program, at)
         || name.starts_with("all-gather")
         || (name.starts_with("async-collective-done") && holds_one())
+}
+
+/// Whether a value is an array that holds nothing yet: one number everywhere, or memory that was only allocated.
+#[must_use]
+pub fn is_blank(program: &Program, value: &Value) -> bool {
+    let at = value.at;
+    match opcode(program, at) {
+        Opcode::CUSTOM_CALL => program.text.custom_call_target(at) == "AllocateBuffer",
+        Opcode::FUSION => {
+            let root = program.instructions.called_by(at).first().and_then(|&called| root(program, called));
+            let inner = root.map(|root| computed(program, Value { at: root, index: value.index.clone() }));
+            inner.is_some_and(|inner| {
+                program.opcode_name(inner.at) == "broadcast" && is_of_one_number(program, inner.at)
+            })
+        }
+        _ => program.opcode_name(at) == "broadcast",
+    }
+}
+
+/// Whether a broadcast spreads a single number.
+fn is_of_one_number(program: &Program, broadcast: InstructionId) -> bool {
+    let from = operand(program, broadcast, 0).and_then(|from| program.shape_of(from));
+    from.is_some_and(|shape| shape.root().element_count() == 1)
 }
 
 /// The parameter that a value updated in place started as.

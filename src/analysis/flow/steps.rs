@@ -147,10 +147,7 @@ fn adds_up_gradients(program: &Program, loops: &Loops, at: InstructionId, body: 
     let mut inside = (computation.start..computation.end).map(|row| pass_of(&program.text.op_name(InstructionId(row))));
     let begins_as_zeros = |index: &[i64]| {
         let begun = operand(program, at, 0).map(|state| computed(program, Value { at: state, index: index.to_vec() }));
-        begun.is_some_and(|begun| {
-            matches!(program.opcode_name(begun.at), "broadcast" | "constant")
-                || program.text.custom_call_target(begun.at) == "AllocateBuffer"
-        })
+        begun.is_some_and(|begun| program.opcode_name(begun.at) == "constant" || super::is_blank(program, &begun))
     };
     let is_sum = |index: &[i64]| {
         node_at(program, at, index)

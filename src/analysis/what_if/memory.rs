@@ -26,8 +26,8 @@ use crate::analysis::packing::{Block, Families};
 use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
-    Allocation, AllocationId, BufferId, Device, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW, Opcode, Program,
-    TpuGeneration, outline,
+    Allocation, AllocationId, BufferId, Device, DeviceKind, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW,
+    Opcode, Program, TpuGeneration, outline,
 };
 
 /// Temporaries below this fraction (1/20) of what is allocated leave the compiler nothing to save.
@@ -88,8 +88,10 @@ pub struct Memory {
     pub correction: i64,
     /// Bytes a program may use; `None` if unknown.
     pub capacity: Option<u64>,
-    /// Bytes of VMEM on each core.
+    /// Bytes of VMEM on each core; 0 where the device is no TPU.
     pub vmem: u64,
+    /// Whether it is the memory of a GPU, whose compiler computes less again than the TPU's.
+    pub is_gpu: bool,
     /// Arguments that hold a batch.
     pub data: Vec<DataArgument>,
     /// Trained weights (rows of [`Self::base`], ascending), each with a gradient of the same size.
@@ -249,7 +251,9 @@ impl Memory {
             .iter()
             .filter_map(|donor| kept_arguments.get(&(donor.parameter, donor.parameter_index.as_slice())).copied())
             .collect();
-        let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
+        let is_tpu = device.kind.is_none_or(|kind| kind == DeviceKind::Tpu);
+        let vmem_mib = || device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib);
+        let vmem = if is_tpu { vmem_mib() << 20 } else { 0 };
         let data = batch::data_arguments(program, classes, &base, (&families, labels));
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
         let (kept, (last_read, lodgers)) = rayon::join(
@@ -282,6 +286,7 @@ impl Memory {
                 .unwrap_or(0),
             capacity: space.capacity.as_ref().map(|c| c.bytes.0),
             vmem,
+            is_gpu: device.kind == Some(DeviceKind::Gpu),
             data,
             trained,
             family_names,

@@ -57,6 +57,9 @@ pub(super) const WIDEST: f64 = 1.6;
 /// The compiler rematerialises until a program takes about this share of the available memory, or more.
 const RECOMPUTED_TO: f64 = 0.80;
 
+/// The GPU's compiler does so only down to this share (`xla_gpu_memory_limit_slop_factor`).
+const RECOMPUTED_ON_GPUS_FROM: f64 = 0.95;
+
 /// Share of the available memory that a program usually takes for which the compiler recomputes as much as it must: the
 /// median of 12 real programs, which took 0.83 to 0.97.
 pub(super) const RECOMPUTED_USUALLY: f64 = 0.91;
@@ -281,7 +284,7 @@ impl Memory {
             high = high.max(share(expected, 1.0 + REFILLED));
         }
         let Some(capacity) = self.room() else { return (Bytes(low), Bytes(high)) };
-        let limit = share(capacity, FALLBACK_SHARE);
+        let limit = share(capacity, if self.is_gpu { RECOMPUTED_ON_GPUS_FROM } else { FALLBACK_SHARE });
         // The compiler uses room that a change makes to recompute less.
         if self.rematerialised > 0 && whole > limit && expected <= share(capacity, RECOMPUTED_USUALLY) {
             // Where recomputing was not enough, and what stays in 32 bits is not known, it may not be enough again.

@@ -73,7 +73,7 @@ impl Tidy {
         };
         let bytes = path.metadata().map_or(0, |data| data.len());
         let file = DumpName::parse(name);
-        let kept = file.filter(|file| file.has_assignment() || file.stage.starts_with("target_arguments"));
+        let kept = file.filter(|file| file.has_assignment() || file.tells_of_device());
         let Some(file) = kept else {
             let is_in =
                 folder.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("module_"));

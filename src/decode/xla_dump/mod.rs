@@ -1,10 +1,12 @@
 //! The small files next to a dump: live ranges, target arguments, compile statistics.
 
 mod compile_stats;
+mod gpu_target;
 mod live_range_text;
 mod target_arguments;
 
 pub use compile_stats::CompileStatsDecoder;
+pub use gpu_target::GpuTargetDecoder;
 pub use live_range_text::LiveRangeDecoder;
 pub use target_arguments::TargetArgumentsDecoder;
 

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::analysis::live_set::{Group, LiveAnalysis, bins, smallest};
+use crate::analysis::live_set::{Group, LiveAnalysis, bins, is_library, smallest};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{BreakdownRow, breakdown};
-use crate::model::{AllocatorTrace, Bin, Bytes, Clock, LiveAllocation, LiveSet};
+use crate::model::{AllocatorTrace, Bin, Bytes, Clock, LiveAllocation, LiveSet, SourceLine};
 
 /// An allocator's history (`ALLOCATOR`).
 #[derive(Debug, Serialize)]
@@ -129,6 +129,8 @@ pub struct LiveReport {
     pub kind: String,
     /// Name of their device.
     pub device: Option<String>,
+    /// The innermost frame that is the program's own, not a library's, as in `stack`.
+    pub at: Option<String>,
     /// Call stack, innermost frame first: `function file:line`.
     pub stack: Vec<String>,
 }
@@ -238,12 +240,14 @@ fn bin(bin: &Bin) -> BinReport {
 pub fn snapshot(set: &LiveSet, analysis: &LiveAnalysis, top: usize) -> SnapshotReport {
     let live = |&row: &u32| {
         let entry = &set.entries[row as usize];
+        let words = |frame: &SourceLine| format!("{} {}:{}", frame.function, frame.file, frame.line);
         LiveReport {
             bytes: entry.bytes.0,
             count: entry.count,
             kind: set.strings.get(entry.kind).to_owned(),
             device: Some(set.strings.get(entry.device).to_owned()).filter(|device| !device.is_empty()),
-            stack: set.stack(entry).map(|frame| format!("{} {}:{}", frame.function, frame.file, frame.line)).collect(),
+            at: set.stack(entry).find(|frame| !is_library(&frame.file)).map(words),
+            stack: set.stack(entry).map(words).collect(),
         }
     };
     let kind = |group: &Group| KindReport { kind: group.key.clone(), bytes: group.bytes.0, count: group.count };

@@ -115,7 +115,7 @@ pub fn write_snapshot(out: &mut String, report: &SnapshotReport) {
                 short(row.bytes),
                 row.count,
                 row.device.as_deref().unwrap_or(&row.kind),
-                row.stack.first().map_or("", String::as_str)
+                row.at.as_ref().or(row.stack.first()).map_or("", String::as_str)
             );
         }
     }
