@@ -18,6 +18,7 @@ mod compare;
 mod compared_allocators;
 mod formats;
 mod forms;
+mod gpu;
 mod habits;
 mod heat_columns;
 mod hostile_decoders;

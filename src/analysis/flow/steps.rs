@@ -131,6 +131,11 @@ impl LoopSteps {
         };
         for (parameter, node) in taken {
             let Some(number) = number(program, parameter) else { continue };
+            // What was transposed on the way is taken along another dimension.
+            let first = program.shape_of(parameter).map(|shape| shape.root().dimensions.first());
+            if first != Some(node.dimensions.first()) {
+                continue;
+            }
             let own = if is_of_step(node) { steps } else { Steps::Other };
             let known = self.of_arguments.entry(number).or_insert(own);
             if own == Steps::Layers {
