@@ -40,6 +40,8 @@ struct Evidence<'a> {
     /// Whether op names show a backward pass.
     shows_backward: bool,
     may_have_weights: bool,
+    /// Whether a tree of several arguments has the names of weights.
+    has_tree_of_weights: bool,
     /// First words of paths that are typical of samples, but name something else here.
     untelling: FastSet<String>,
 }
@@ -70,6 +72,7 @@ pub fn classes(
         is_training: is_training || flow.has_updates(),
         shows_backward: is_training,
         may_have_weights: may_have_weights(program),
+        has_tree_of_weights: has_tree_of_weights(&arguments),
         flow,
     };
     let mut classes: FastMap<i64, (Class, Reason)> =
@@ -95,6 +98,12 @@ fn held<'a>(program: &'a Program, allocation: &Allocation) -> Option<&'a ShapeNo
 
 /// Fewest matrices that show whether a container holds samples.
 const FEWEST_MATRICES: usize = 3;
+
+/// Whether arguments below one another have the names of weights, as a tree of them has.
+fn has_tree_of_weights(arguments: &[Argument<'_>]) -> bool {
+    let is_weight = |argument: &&Argument<'_>| is_nested(argument.path) && Hint::of(argument.path) == Hint::Weight;
+    arguments.iter().filter(is_weight).count() >= FEWEST_MATRICES
+}
 
 /// First words of paths that name no samples here, whatever they say: layers take slices of the arrays below them, these
 /// have no leading dimension in common, as samples have, or they are those of numbered modules.
@@ -213,7 +222,14 @@ fn by_flow(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) 
     if is_training {
         return (Class::Input, Reason::NotReturned);
     }
-    if evidence.may_have_weights { (Class::Weight, Reason::Argument) } else { (Class::Input, Reason::NoProducts) }
+    if !evidence.may_have_weights {
+        return (Class::Input, Reason::NoProducts);
+    }
+    // What a network is applied to, as in `decode(params, latents)`.
+    if evidence.has_tree_of_weights && !argument.path.is_empty() && !is_nested(argument.path) {
+        return (Class::Input, Reason::BesideWeights);
+    }
+    (Class::Weight, Reason::Argument)
 }
 
 /// The class indicated by the path alone, for programs whose data flow is unknown.

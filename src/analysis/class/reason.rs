@@ -65,6 +65,8 @@ pub enum Reason {
     NoProducts,
     /// Its neighbours in the tree of arguments are of this class.
     Neighbours,
+    /// It is an argument by itself, beside a tree of weights, and is not returned.
+    BesideWeights,
     /// Weights have the same paths and shapes in another container.
     MirrorsWeights,
     /// It holds what an argument holds: a copy, a cast, a prefetch.
@@ -137,6 +139,7 @@ impl Reason {
             Self::OfModules => "not returned, but of one of several numbered modules",
             Self::NoProducts => "the program has no matrix product, convolution or lookup that a weight could be in",
             Self::Neighbours => "most neighbouring arguments are of this class",
+            Self::BesideWeights => "not returned, and an argument by itself beside a tree of weights",
             Self::MirrorsWeights => "weights have the same tree and shapes",
             Self::CopyOfArgument => "it is a copy of an argument",
             Self::Gathered => "an argument gathered from all devices",

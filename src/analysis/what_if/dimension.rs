@@ -1,6 +1,6 @@
 //! Edit of a dimension: another size for it, and for what follows it.
 
-use super::base::Role;
+use super::base::{Base, Role};
 use super::follows::Follows;
 use super::memory::Owner;
 use super::resize;
@@ -15,6 +15,13 @@ impl State<'_> {
     pub(super) fn dimension(&mut self, from: i64, to: i64) {
         self.kinds.dimension = true;
         let memory = self.memory;
+        if let Some(parts) = self.parts_of_inputs(from).filter(|parts| to % parts == 0) {
+            let (own, changed) = (from / parts, to / parts);
+            self.warn(format!(
+                "inputs have {from} divided over {parts} devices: each has {own}, which become {changed}"
+            ));
+            return self.dimension(own, changed);
+        }
         let arguments: Vec<&ShapeNode> = memory
             .base
             .iter()
@@ -61,6 +68,23 @@ impl State<'_> {
                 "{twice} arguments have more than one dimension of {from}; all of them are changed, which may be more than you intend"
             ));
         }
+    }
+
+    /// Into how many parts inputs divide a dimension that has this size on all devices together, where none has it on one.
+    fn parts_of_inputs(&self, size: i64) -> Option<i64> {
+        let memory = self.memory;
+        let inputs = || memory.data.iter().map(|data| &memory.base[data.base as usize]);
+        let node = |base: &Base| resize::node_of(self.program, base.buffer);
+        if inputs().filter_map(node).any(|node| node.dimensions.contains(&size)) {
+            return None;
+        }
+        inputs().find_map(|base| {
+            let Role::Argument { number, .. } = &base.role else { return None };
+            let tiles = &self.program.sharding_of_parameter(*number)?.tiles;
+            let mut divided = node(base)?.dimensions.iter().zip(tiles);
+            let is_meant = |&(&own, &parts): &(&i64, &i64)| parts > 1 && own.checked_mul(parts) == Some(size);
+            divided.find(is_meant).map(|found| *found.1)
+        })
     }
 
     /// Warns where temporaries have one less instead of a size, as where a loss cuts the last position off.
