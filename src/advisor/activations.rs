@@ -258,7 +258,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     if case.is_worth(gathered) {
         let _ = write!(
             finding.why,
-            " {} of it are arrays gathered from all devices, such as weights: a checkpoint whose policy does not save them gathers them again in the backward pass.",
+            " {} of it are arrays gathered from other devices, such as weights: a checkpoint whose policy does not save them gathers them again in the backward pass.",
             Bytes(gathered).short()
         );
     }

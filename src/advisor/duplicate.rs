@@ -7,6 +7,7 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
 use crate::analysis::flow::label::is_product;
 use crate::analysis::flow::{Value, computed};
+use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope::numbered;
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::model::{Bytes, InstructionId, NO_ROW, outline};
@@ -99,10 +100,12 @@ fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     // What products with a layer's own weights make is another in each layer.
     let are_products = rows.iter().any(|t| is_of_product(case, t));
-    if are_products && !case.memory.has_backward() {
+    // What the backward pass makes itself, it has not kept from before.
+    let are_of_backward = rows.iter().all(|t| case.memory.kept.passes.get(t.family) == Some(&Pass::Backward));
+    if are_products && (are_of_backward || !case.memory.has_backward()) {
         return;
     }
-    if case.memory.has_backward() {
+    if case.memory.has_backward() && !are_of_backward {
         finding.advice.push(
             "recompute it in the backward pass: `jax.checkpoint` around what makes it, or a policy that does not save it"
                 .to_owned(),

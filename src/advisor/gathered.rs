@@ -69,7 +69,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             (false, 1) => "An array gathered",
             (false, _) => "Arrays gathered",
         };
-        format!("{what} from all devices {} {} at the peak", verb(gathered.len()), Bytes(whole).short())
+        format!("{what} from other devices {} {} at the peak", verb(gathered.len()), Bytes(whole).short())
     } else {
         let what = if copied.len() == 1 { "A copy of a weight" } else { "Copies of weights" };
         format!("{what} {} {} at the peak", verb(copied.len()), Bytes(casts).short())
@@ -77,7 +77,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut parts = Vec::new();
     if whole > 0 {
         let arrays = counted(gathered.len(), "array", "arrays");
-        parts.push(format!("{arrays} gathered from all devices ({})", Bytes(whole).short()));
+        parts.push(format!("{arrays} gathered from other devices ({})", Bytes(whole).short()));
     }
     if casts > 0 {
         let arrays = counted(copied.len(), "cast or copy of a weight", "casts or copies of weights");

@@ -1,7 +1,7 @@
 //! What some temporaries at the peak are: by their part in training, or alike by shape or name.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::gathered::is_gather;
 use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
@@ -160,7 +160,14 @@ fn alike(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<(u64, String)> {
             |t: &&&AtPeak| case.node(t.buffer).is_some_and(|n| (n.element_type, n.element_count()) == *of_size.0);
         let first = case.describe(held.iter().find(is_meant)?.buffer);
         let shape = first.split(" `").next().unwrap_or_default().to_owned();
-        return Some((bytes, if count > 1 { format!("{count} \u{d7} {shape}") } else { shape }));
+        let alike = held.iter().filter(is_meant).filter_map(|t| case.node(t.buffer));
+        let shapes: BTreeSet<&[i64]> = alike.map(|node| node.dimensions.as_slice()).collect();
+        let words = match count {
+            1 => shape,
+            _ if shapes.len() > 1 => format!("{count} arrays of as many elements as {shape}"),
+            _ => format!("{count} \u{d7} {shape}"),
+        };
+        return Some((bytes, words));
     }
     let name = by_name.into_iter().find(|row| row.1 == of_name)?.0;
     Some((of_name.0, if of_name.1 > 1 { format!("{} arrays of `{name}`", of_name.1) } else { format!("`{name}`") }))
@@ -192,6 +199,7 @@ mod tests {
         }
         let found = sketch.findings(1 << 30, temporaries::run);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].title.ends_with(": 4.12 MiB, 4.00 MiB of it 2 \u{d7} f32[1024,512]"), "{}", found[0].title);
+        let title = &found[0].title;
+        assert!(title.ends_with("4.00 MiB of it 2 arrays of as many elements as f32[1024,512]"), "{title}");
     }
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::ProgramAnalysis;
 use super::flow::argument::entry_parameter;
 use super::flow::loops::Role;
-use super::flow::{Value, computed, is_all_gather};
+use super::flow::{Value, computed, is_all_gather, is_permute};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
 use super::program::category;
@@ -225,9 +225,10 @@ fn temporary(
     {
         return (class, if is_gathered { Reason::Gathered } else { Reason::CopyOfArgument });
     }
-    // What a loop gathers is one step's part of a stack.
+    // What a loop gathers is one step's part of a stack; in a product whose parts are exchanged while others are computed,
+    // devices hand on what they have of a weight.
     let value = computed(program, Value { at: instruction, index: program.buffer_index(buffer) });
-    if is_all_gather(program, value.at)
+    if (is_all_gather(program, value.at) || is_permute(program, value.at))
         && let Some(from) = entry_parameter(program, &analysis.labels(program).loops, &value, true)
         && let Some(number) = program.instructions.argument.get(from.index())
         && let Some(&(class, _)) = arguments.get(&i64::from(*number))

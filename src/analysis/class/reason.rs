@@ -142,7 +142,7 @@ impl Reason {
             Self::BesideWeights => "not returned, and an argument by itself beside a tree of weights",
             Self::MirrorsWeights => "weights have the same tree and shapes",
             Self::CopyOfArgument => "it is a copy of an argument",
-            Self::Gathered => "an argument gathered from all devices",
+            Self::Gathered => "an argument gathered from other devices",
             Self::SavedByLoop => "a loop of the forward pass saves it for the backward pass",
             Self::CollectedByLoop => "a loop of the backward pass writes it",
             Self::KeptForBackward => "made by the forward pass, live in the backward pass",

@@ -126,7 +126,7 @@ impl Labels {
         }
         let Some(made_from) = self.made_from(program, &value, known) else {
             if own.is_empty() && is_all_gather(program, at) {
-                return Some(Label::plain("gathered from all devices".to_owned()));
+                return Some(Label::plain("gathered from other devices".to_owned()));
             }
             let start = || program.computation_of(at).and_then(|computation| self.loops.start(computation));
             return self
@@ -135,7 +135,7 @@ impl Labels {
                 .or_else(|| start().and_then(|start| read_by(program, start)));
         };
         if own.is_empty() && is_all_gather(program, at) {
-            return Some(Label::plain(format!("gathered from all devices: {made_from}")));
+            return Some(Label::plain(format!("gathered from other devices: {made_from}")));
         }
         if let Some((_, _)) = scope::argument(&own) {
             return Some(Label::plain(format!("made from {made_from}")));

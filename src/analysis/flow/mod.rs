@@ -136,6 +136,15 @@ pub fn is_all_gather(program: &Program, at: InstructionId) -> bool {
     program.opcode_name(at).starts_with("all-gather")
 }
 
+/// Whether an instruction is a collective permute, or a part of an asynchronous one.
+#[must_use]
+pub fn is_permute(program: &Program, at: InstructionId) -> bool {
+    matches!(
+        opcode(program, at),
+        Opcode::COLLECTIVE_PERMUTE | Opcode::COLLECTIVE_PERMUTE_START | Opcode::COLLECTIVE_PERMUTE_DONE
+    )
+}
+
 /// Whether a value is what an all-gather has brought together, or a copy of it: by the opcode of what computes it, by the
 /// name of the fusion that it was put into, or by what is in the fusion that ends an asynchronous one.
 #[must_use]

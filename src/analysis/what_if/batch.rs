@@ -462,7 +462,9 @@ impl GlobalBatch {
     ) -> Option<Self> {
         let parts = data.iter().map(|d| d.parts).max().filter(|&parts| parts > 1)?;
         let divided: Vec<DataArgument> = data.iter().filter(|d| d.parts == parts).cloned().collect();
-        let batch = divided.first().map(DataArgument::batch)?;
+        // One sample on each of a few devices is a number that much else has, such as the heads of a layer.
+        let is_telling = |&batch: &i64| batch > 1 || parts >= batch_by_shape::LEAST_FACTOR;
+        let batch = divided.first().map(DataArgument::batch).filter(is_telling)?;
         let rows: FastSet<usize> = data.iter().map(|d| d.base as usize).collect();
         let is_data = |i: usize| rows.contains(&i);
         let weight_sizes: FastSet<i64> = bases

@@ -60,6 +60,16 @@ pub struct Known<'a> {
     pub loops: &'a LoopSteps,
 }
 
+/// Whether an array of floats is divided over devices along another dimension than its first, as the values at the points of
+/// a grid are.
+fn is_grid(program: &Program, base: &Base, node: &ShapeNode) -> bool {
+    let Role::Argument { number, .. } = &base.role else { return false };
+    let tiles = program.sharding_of_parameter(*number).map_or(&[][..], |sharding| sharding.tiles.as_slice());
+    let [first, rest @ ..] = tiles else { return false };
+    let others = rest.iter().take(node.dimensions.len().saturating_sub(1));
+    node.dimensions.len() > 2 && node.element_type.is_float() && *first <= 1 && others.clone().any(|&parts| parts > 1)
+}
+
 /// Finds the arguments that hold the batch; empty if no dimension is shared by most temporaries.
 pub fn find(
     program: &Program,
@@ -95,7 +105,7 @@ pub fn find(
         let Some(node) = node(base).filter(|node| !is_kept(base) && !is_returned(base, node)) else { continue };
         let Some(&batch) = node.dimensions.first().filter(|&&batch| batch > 1 && batch <= LARGEST) else { continue };
         let is_sample = node.dimensions.len() > 1 || (node.element_type.is_index() && batch <= LONGEST_VECTOR);
-        let is_other = of_graphs.contains(&batch) || of_caches.contains(&batch);
+        let is_other = of_graphs.contains(&batch) || of_caches.contains(&batch) || is_grid(program, base, node);
         if !is_sample
             || is_other
             || steps.contains(&batch)

@@ -214,7 +214,6 @@ impl Prediction {
             );
         }
         match self.outcome(capacity) {
-            Some(over @ Outcome::Over(_)) => format!("still {}", over.words(units)),
             Some(tight @ Outcome::JustFits(_)) => {
                 format!("{}; the compiler will repack and may rematerialise", tight.words(units))
             }
@@ -287,8 +286,9 @@ impl Memory {
         let limit = share(capacity, if self.is_gpu { RECOMPUTED_ON_GPUS_FROM } else { FALLBACK_SHARE });
         // The compiler uses room that a change makes to recompute less.
         if self.rematerialised > 0 && whole > limit && expected <= share(capacity, RECOMPUTED_USUALLY) {
-            // Where recomputing was not enough, and what stays in 32 bits is not known, it may not be enough again.
-            let is_open = kinds.compute && self.allocated > capacity;
+            // Where recomputing was not enough, and what stays in 32 bits is not known, it may not be enough again;
+            // nor may it be where arrays are divided otherwise than the compiler divides them now.
+            let is_open = kinds.sharding || (kinds.compute && self.allocated > capacity);
             high = high.max(share(whole, 1.0 + band));
             if !is_open {
                 high = high.min(share(capacity, RECOMPUTED_AT_MOST));
