@@ -445,12 +445,23 @@ fn numbered(name: &str) -> Vec<(&str, u64)> {
     parts
 }
 
+/// Part of the largest temporary from which on what is recomputed shows that layers are checkpointed.
+const OF_LAYERS: u64 = 16;
+
+/// Whether layers are checkpointed already: more is recomputed than a loss in parts alone does.
+fn has_checkpoints(case: &ProgramContext<'_>) -> bool {
+    let kept = &case.memory.kept;
+    let rows = || case.memory.families.list.iter().enumerate().filter(|row| !kept.has_own_remedy(row.0));
+    let largest = rows().map(|row| row.1.size).max().unwrap_or(0);
+    rows().any(|(row, family)| kept.passes.get(row) == Some(&Pass::Recomputed) && family.size >= largest / OF_LAYERS)
+}
+
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     // Convolutions are no matrix products: the policy would keep none of them.
     let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
     // MaxText has policies of its own, of which `minimal` keeps just these products.
     if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText {
-        let policy = if case.memory.kept.passes.contains(&Pass::Recomputed) {
+        let policy = if has_checkpoints(case) {
             "there are checkpoints already: a policy that saves less, or `jax.checkpoint` without one, which saves the inputs alone"
         } else if case.memory.kept.scores.is_empty() {
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest"

@@ -24,8 +24,16 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         }
         // Layers of a loop allocate with the same stack, so as many allocations of a stack are as many layers.
         let groups = device.by_stack_at(device.main_moment());
+        // What a checkpoint recomputes is under its frames.
+        let is_checkpointed = |group: &StackGroup| {
+            let mut frames = snapshot.frames(group.stack);
+            frames.any(|frame| snapshot.strings.get(frame.file).ends_with("torch/utils/checkpoint.py"))
+        };
         let is_repeated = |group: &&StackGroup| {
-            group.category == AllocationCategory::Activation && group.stack.is_known() && group.count >= MEMBERS
+            group.category == AllocationCategory::Activation
+                && group.stack.is_known()
+                && group.count >= MEMBERS
+                && !is_checkpointed(group)
         };
         let mut layers: BTreeMap<u64, (u64, Option<&StackGroup>)> = BTreeMap::new();
         for group in groups.iter().filter(is_repeated) {
@@ -41,7 +49,7 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let (activations, share) = (Bytes(activations).short(), percent(activations, all));
         finding.title = format!("Activations hold {activations}, {share} of the peak");
         finding.why = format!(
-            "{} of them are in {} equal allocations of each stack, most in {}. Recomputed in the backward pass, all but one of them go: up to {}",
+            "{} of them are in {} equal allocations of each stack, most in {}. Recomputed in the backward pass, all but one of them go, {}, and with them what else a checkpointed layer keeps",
             Bytes(bytes).short(),
             thousands(members),
             place(snapshot, largest.stack),
@@ -52,7 +60,7 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             "Or make the batch smaller and accumulate gradients over several".to_owned(),
         ];
         finding.at_stake_bytes = Some(Bytes(saved));
-        finding.at_most = Some("at most: the recomputation of one layer needs memory too".to_owned());
+        finding.at_most = Some("about: the recomputation of one layer needs memory, too".to_owned());
         finding.is_guess = largest.is_guess();
         finding.reference = "torch.utils.checkpoint, docs.pytorch.org/docs/stable/checkpoint.html";
         findings.push(finding);

@@ -1,6 +1,7 @@
 //! What an allocation is for: parameters, gradients, activations, optimizer state …, from its stack, its lifetime and
 //! the phases that the program was in.
 
+use super::failure::FailedRequest;
 use super::replay::Lifetime;
 use super::steps::Span;
 use crate::model::{CachingSnapshot, NO_ROW, StackId};
@@ -107,6 +108,10 @@ const COMMUNICATION: u8 = 2;
 const BACKWARD: u8 = 4;
 const FORWARD: u8 = 8;
 const PARAMETER: u8 = 16;
+const WORKSPACE: u8 = 32;
+
+/// What cuBLAS works in is allocated with the first product of each stream, in whichever pass that is, and kept.
+const WORKSPACES: [&str; 3] = ["setWorkspaceForHandle", "getCUDABlasLtWorkspace", "getCurrentCUDABlasHandle"];
 
 /// What one frame says.
 fn frame_flags(name: &str, file: &str) -> u8 {
@@ -119,6 +124,7 @@ fn frame_flags(name: &str, file: &str) -> u8 {
     let calls = matches!(name, "forward" | "_call_impl" | "_wrapped_call_impl");
     set(FORWARD, calls || file.contains("torch/nn/functional.py"));
     let moves = matches!(name, "_apply" | "convert" | "to" | "cuda") && file.contains("nn/modules/module.py");
+    set(WORKSPACE, WORKSPACES.iter().any(|word| name.contains(word)));
     set(PARAMETER, moves || matches!(name, "reset_parameters" | "load_state_dict"));
     flags
 }
@@ -132,6 +138,7 @@ fn makers(snapshot: &CachingSnapshot) -> Vec<Maker> {
         let rows = snapshot.stacks.rows(StackId(row as u32));
         let flags = rows.iter().fold(0, |flags, &frame| flags | frames.get(frame as usize).copied().unwrap_or(0));
         let order = [
+            (WORKSPACE, Maker::Other),
             (OPTIMIZER, Maker::Optimizer),
             (COMMUNICATION, Maker::Communication),
             (BACKWARD, Maker::Backward),
@@ -143,10 +150,10 @@ fn makers(snapshot: &CachingSnapshot) -> Vec<Maker> {
     (0..snapshot.stacks.len()).map(maker).collect()
 }
 
-/// The category of each lifetime, with what tells it. `spans` are the optimizer's steps.
+/// The category of each lifetime, with what tells it. `spans` are the optimizer's steps, `failures` the failed requests.
 pub fn categories(
     snapshot: &CachingSnapshot,
-    lifetimes: &[Lifetime],
+    (lifetimes, failures): (&[Lifetime], &[FailedRequest]),
     spans: &[Span],
     has_stacks: bool,
 ) -> Vec<(AllocationCategory, Evidence)> {
@@ -173,6 +180,8 @@ pub fn categories(
     };
     // Lifetimes stand in the order of their beginnings, so both are ascending.
     let backward = starts_of(Maker::Backward);
+    // What lived when a request failed was freed as the program gave up.
+    let failed: Vec<u32> = failures.iter().map(|failure| failure.moment).collect();
     let steps: Vec<u32> =
         if spans.is_empty() { starts_of(Maker::Optimizer) } else { spans.iter().map(|span| span.start + 1).collect() };
     let of = |(lifetime, &(maker, evidence)): (&Lifetime, &(Maker, Evidence))| {
@@ -195,7 +204,7 @@ pub fn categories(
             Maker::Communication => (To::Communication, evidence),
             Maker::Backward => (if outlives(&steps) { To::Gradient } else { To::BackwardTemp }, evidence),
             Maker::Forward if outlives(&backward) => (To::Activation, evidence),
-            Maker::Forward if lifetime.end == NO_ROW => (To::Activation, Evidence::Guess),
+            Maker::Forward if lifetime.end == NO_ROW || outlives(&failed) => (To::Activation, Evidence::Guess),
             Maker::Forward => (To::ForwardTemp, evidence),
             Maker::Parameter => (To::Parameter, evidence),
             Maker::Other => (To::Other, evidence),

@@ -64,7 +64,7 @@ impl CachingAnalysis {
         let spans = steps::spans(snapshot, device, steps::is_optimizer_step);
         let events = &snapshot.events;
         let has_stacks = device.events.clone().any(|event| events.stack[event].is_known());
-        let categories = category::categories(snapshot, &replay.lifetimes, &spans, has_stacks);
+        let categories = category::categories(snapshot, (&replay.lifetimes, &replay.failures), &spans, has_stacks);
         let steps = steps::steps(&spans, &replay.curves, &replay.lifetimes);
         let mut counts = [0u64; CachingAction::NAMED.len() + 1];
         for action in &events.action[device.events.clone()] {

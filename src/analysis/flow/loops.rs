@@ -108,7 +108,7 @@ impl Loops {
     }
 
     /// A loop of the backward pass that recomputes a forward pass saves stacks too: those that another loop then reads
-    /// unchanged.
+    /// unchanged. What a backward pass itself collects, such as the gradients of each step's input, is none.
     fn tell_recomputed_stacks(&mut self, program: &Program) {
         let read: Vec<(u32, i64)> = self
             .parts
@@ -123,6 +123,7 @@ impl Loops {
         for key in read {
             if let Some(part) = self.by_place.get(&key).and_then(|&row| self.parts.get_mut(row))
                 && part.role == Role::Gradients
+                && pass_of_loop(program, part.at) == Pass::Recomputed
             {
                 part.role = Role::Saved;
             }

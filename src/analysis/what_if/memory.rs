@@ -11,6 +11,7 @@ use super::edit::Arguments;
 use super::followers::{Followers, Temporaries};
 use super::follows::{Divided, Follows};
 use super::postponed::Postponed;
+use super::prediction::RECOMPUTED_ON_GPUS_FROM;
 use super::recomputed::Recomputed;
 use super::resize;
 use super::saved_for_backward::SavedForBackward;
@@ -22,7 +23,7 @@ use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
-use crate::analysis::packing::{Block, Families};
+use crate::analysis::packing::{Block, FALLBACK_SHARE, Families};
 use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
@@ -443,9 +444,14 @@ impl Memory {
     /// Whether the compiler was already short of memory, and so packed by size and rematerialised.
     #[must_use]
     pub fn is_under_pressure(&self) -> bool {
-        let is_full = || self.pressure().is_some_and(|share| share > crate::analysis::packing::FALLBACK_SHARE);
+        let is_full = || self.pressure().is_some_and(|share| share > self.full_from());
         // With hardly any temporaries there is nothing to save.
         self.rematerialised > 0 || (self.temporaries() > self.allocated / HARDLY_ANY && is_full())
+    }
+
+    /// Share of the available memory from which on the compiler computes values again.
+    pub(super) const fn full_from(&self) -> f64 {
+        if self.is_gpu { RECOMPUTED_ON_GPUS_FROM } else { FALLBACK_SHARE }
     }
 
     /// Rows of the arguments whose path passes a test.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
 
+use super::base::Role;
 use super::state::State;
 use crate::analysis::packing::{self, Block};
 use crate::model::{BufferId, EventKind, InstructionId, NO_ROW, Opcode};
@@ -40,7 +41,12 @@ impl State<'_> {
             donated[row as usize] = true;
         }
         let mut rows: Vec<u32> = self.donated.iter().chain(&memory.donors).copied().collect();
-        rows.sort_unstable();
+        // In the order of the arguments, which a GPU's allocations do not have.
+        let number = |row: u32| match &memory.base[row as usize].role {
+            Role::Argument { number, .. } => *number,
+            _ => i64::MAX,
+        };
+        rows.sort_unstable_by_key(|&row| (number(row), row));
         rows.dedup();
         // By the number of the array, and bytes.
         let mut waiting: HashMap<(u32, u64), Waiting, RandomState> = HashMap::default();
