@@ -244,7 +244,11 @@ impl InTheWay {
 /// How to compute the attention of a program block by block.
 pub(super) fn blockwise(case: &ProgramContext<'_>) -> &'static str {
     let is_keras_own = is_keras_own(case, &case.held(&case.memory.kept.scores));
-    Library::of(case).blockwise_attention(is_keras_own, case.memory.is_gpu)
+    let library = Library::of(case);
+    if case.memory.is_gpu {
+        return library.blockwise_attention_on_gpu(is_keras_own);
+    }
+    library.blockwise_attention(is_keras_own)
 }
 
 /// Sources of the attention of Keras and KerasHub that can run as flash attention.

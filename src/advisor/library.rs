@@ -305,17 +305,24 @@ impl Library {
         }
     }
 
-    /// How to compute attention block by block, on a TPU or a GPU; `is_keras_own` where Keras's own attention layer makes the scores.
+    /// As [`Self::blockwise_attention`], on a GPU.
     #[must_use]
-    pub fn blockwise_attention(self, is_keras_own: bool, is_gpu: bool) -> &'static str {
+    pub fn blockwise_attention_on_gpu(self, is_keras_own: bool) -> &'static str {
         match self {
-            Self::MaxText if is_gpu => "MaxText: `attention=cudnn_flash_te`",
-            Self::Keras if is_keras_own && is_gpu => {
+            Self::MaxText => "MaxText: `attention=cudnn_flash_te`",
+            Self::Keras if is_keras_own => {
                 "Keras takes cuDNN's flash attention by itself where the GPU can, in float16 or bfloat16, and the layer has no dropout on its scores and returns none of them; its `flash_attention=True` says what is in the way"
             }
-            _ if is_gpu => {
+            _ => {
                 "`jax.nn.dot_product_attention` with `implementation=\"cudnn\"`: queries, keys and values in float16 or bfloat16, on NVIDIA GPUs from Ampere on"
             }
+        }
+    }
+
+    /// How to compute attention block by block; `is_keras_own` where Keras's own attention layer makes the scores.
+    #[must_use]
+    pub fn blockwise_attention(self, is_keras_own: bool) -> &'static str {
+        match self {
             Self::MaxText => "MaxText: `attention=flash`",
             Self::Keras if is_keras_own => {
                 "Keras takes flash attention by itself where a TPU is there when the step is traced and the layer has no dropout on its scores, no bias and returns none of them; its `flash_attention=True` says what is in the way"
