@@ -8,7 +8,7 @@ use super::torch_message::tells_of_snapshot;
 use crate::decode::{self, Context, DECODERS, DecodeError, Reporter, poplar};
 use crate::model::{
     BufferId, Capacity, Device, DeviceKind, InstructionId, LiveRangeTable, MemorySpace, NO_ROW, Note, NoteCode,
-    NoteLevel, Profile, Program, ReportedRanges, SourceInfo, Stream, UnitSystem, thousands,
+    NoteLevel, Profile, Program, ReportedRanges, SourceInfo, Stream, percent, thousands,
 };
 use crate::source::{DumpName, Input, Member, Packing, Progress, siblings_of};
 
@@ -377,12 +377,12 @@ pub fn join_device(device: &mut Device, other: Device) -> bool {
 /// Says beside a capacity below a GPU's memory how much that is.
 fn say_what_there_is(device: &mut Device) {
     let Some(all) = device.all_memory else { return };
-    let words = format!(" (the GPU has {})", UnitSystem::Binary.capacity(all));
     let is_part = |capacity: &&mut Capacity| capacity.color == MemorySpace::HBM && capacity.bytes < all;
-    if let Some(capacity) = device.capacities.iter_mut().find(is_part)
-        && !capacity.evidence.ends_with(&words)
-    {
-        capacity.evidence.push_str(&words);
+    if let Some(capacity) = device.capacities.iter_mut().find(is_part) {
+        let words = format!("{} of all the GPU has: ", percent(capacity.bytes.0, all.0));
+        if !capacity.evidence.starts_with(&words) {
+            capacity.evidence.insert_str(0, &words);
+        }
     }
 }
 

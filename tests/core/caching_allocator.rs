@@ -90,7 +90,7 @@ pub fn compare_with_expected(files: &Files) -> usize {
 
 #[test]
 fn the_replay_equals_pytorch_to_the_byte() {
-    assert_eq!(compare_with_expected(&Files::of_project()), 9);
+    assert_eq!(compare_with_expected(&Files::of_project()), 10);
 }
 
 #[test]

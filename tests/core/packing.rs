@@ -15,8 +15,8 @@ pub fn pack_again(files: &Files) -> (usize, usize) {
     for path in files.named(|name| common::ends_with(name, ".hlo.pb")) {
         let program = common::program(&path);
         let analysis = ProgramAnalysis::new(&program, &Device::default());
-        // The rules are those of TPU programs; XLA's CPU backend packs differently.
-        if program.name.is_empty() || path.to_string_lossy().contains("cpu") {
+        // The rules are those of TPU programs; XLA's CPU and GPU compilers pack differently.
+        if program.name.is_empty() || ["cpu", "gpu_after"].iter().any(|word| path.to_string_lossy().contains(word)) {
             continue;
         }
         let Some(space) = analysis.space(MemorySpace::HBM) else { continue };

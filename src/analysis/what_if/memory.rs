@@ -11,7 +11,6 @@ use super::edit::Arguments;
 use super::followers::{Followers, Temporaries};
 use super::follows::{Divided, Follows};
 use super::postponed::Postponed;
-use super::prediction::RECOMPUTED_ON_GPUS_FROM;
 use super::recomputed::Recomputed;
 use super::resize;
 use super::saved_for_backward::SavedForBackward;
@@ -30,6 +29,10 @@ use crate::model::{
     Allocation, AllocationId, BufferId, Device, DeviceKind, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW,
     Opcode, Program, TpuGeneration, outline,
 };
+
+/// Share of what its allocator may take down to which the GPU's compiler computes values again
+/// (`xla_gpu_memory_limit_slop_factor`).
+const RECOMPUTED_ON_GPUS_FROM: f64 = 0.95;
 
 /// Temporaries below this fraction (1/20) of what is allocated leave the compiler nothing to save.
 pub(super) const HARDLY_ANY: u64 = 20;

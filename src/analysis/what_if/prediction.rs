@@ -57,9 +57,6 @@ pub(super) const WIDEST: f64 = 1.6;
 /// The compiler rematerialises until a program takes about this share of the available memory, or more.
 const RECOMPUTED_TO: f64 = 0.80;
 
-/// The GPU's compiler does so only down to this share (`xla_gpu_memory_limit_slop_factor`).
-pub(super) const RECOMPUTED_ON_GPUS_FROM: f64 = 0.95;
-
 /// Share of the available memory that a program usually takes for which the compiler recomputes as much as it must: the
 /// median of 12 real programs, which took 0.83 to 0.97.
 pub(super) const RECOMPUTED_USUALLY: f64 = 0.91;
@@ -343,7 +340,7 @@ impl Memory {
                     1 => "1 temporary is".to_owned(),
                     many => format!("{} temporaries are", thousands(many as u64)),
                 },
-                ((if self.is_gpu { RECOMPUTED_ON_GPUS_FROM } else { RECOMPUTED_USUALLY }) * 100.0).round()
+                ((if self.is_gpu { self.full_from() } else { RECOMPUTED_USUALLY }) * 100.0).round()
             ));
         } else if self.is_under_pressure() {
             warnings.push(

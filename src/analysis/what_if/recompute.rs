@@ -120,7 +120,24 @@ impl State<'_> {
             self.decline("it is not known when a backward pass begins".to_owned());
             return;
         };
+        if let [rounds @ .., last] = &memory.kept.rounds[..] {
+            for (number, round) in (1..).zip(rounds) {
+                let key = format!("{pattern} of round {number}");
+                let parts = memory.segments.value(&key, || Segments::new(self.program, memory.named(), round, pattern));
+                self.remat_segments((round, &parts), pattern, most);
+            }
+            let key = format!("{pattern} of the last round");
+            let parts = memory.segments.value(&key, || Segments::new(self.program, memory.named(), last, pattern));
+            self.remat_segments((last, &parts), pattern, most);
+            return;
+        }
         let parts = memory.segments.value(pattern, || Segments::new(self.program, memory.named(), turn, pattern));
+        self.remat_segments((turn, &parts), pattern, most);
+    }
+
+    /// Checkpoints the segments that a pattern has found.
+    fn remat_segments(&mut self, (turn, parts): (&Turn, &Segments), pattern: &str, most: Option<u32>) {
+        let memory = self.memory;
         let is_meant = first_segments(&parts.list, most.map_or(usize::MAX, |most| most as usize));
         let meant = || parts.list.iter().zip(&is_meant).filter(|(_, is_meant)| **is_meant).map(|(segment, _)| segment);
         let is_checkpointed = meant().any(|segment| segment.is_checkpointed);
@@ -134,7 +151,7 @@ impl State<'_> {
             let over = parts.backward.get(parts.backward.partition_point(|&at| at <= segment.backward)).copied();
             let times = (segment.needed, segment.backward, over.unwrap_or(u32::MAX));
             for &row in &segment.forward {
-                if self.compute_again(turn, &parts, row, times) {
+                if self.compute_again(turn, parts, row, times) {
                     cut += 1;
                     cut_bytes = cut_bytes.saturating_add(memory.family_bytes[row as usize]);
                 }

@@ -58,6 +58,8 @@ pub struct SavedForBackward {
     /// The turn from the forward to the backward pass, with the layers on both sides; `None` if the program does not
     /// train or has no schedule.
     pub turn: Option<Turn>,
+    /// The turns of both rounds, where the step runs two; else empty.
+    pub rounds: Vec<Turn>,
     /// Pass of each family, from its name.
     pub passes: Vec<Pass>,
     /// Families that scans save for the backward pass.
@@ -107,7 +109,10 @@ impl SavedForBackward {
             || Turn::new(program, analysis, (families, points), (&passes, names), is_activation),
             || Softmax::new(program),
         );
-        let mut kept = Self { turn, passes, are_sure: true, ..Self::default() };
+        let twice =
+            |turn: &Turn| Turn::twice(program, analysis, (families, points), (&passes, names), is_activation, turn);
+        let rounds = turn.as_ref().map(twice).unwrap_or_default();
+        let mut kept = Self { turn, rounds, passes, are_sure: true, ..Self::default() };
         kept.find_stacks(program, analysis, families, &weights);
         kept.tell_loops_in_layers();
         let has_tokens = data.iter().any(|d| {

@@ -130,7 +130,7 @@ impl Segments {
         let mut segments: Vec<Segment> = Vec::new();
         let mut backward: Vec<Option<u32>> = Vec::new();
         let mut of_family = vec![None; families.list.len()];
-        for (i, family) in families.list.iter().enumerate() {
+        for (i, family) in families.list.iter().enumerate().filter(|row| turn.has(2 * row.1.first)) {
             let layer = turn.layer_of.get(i).copied().flatten();
             let Some(row) = names.place(layer, || operations.get(i).cloned().unwrap_or_default(), true) else {
                 continue;
