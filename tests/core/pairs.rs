@@ -53,6 +53,8 @@ const PAIRS: &[Pair] = &[
     pair("decode_pages_v5e", "v5e", &["donate cache"], Allowed::Share(0.03), false),
     // The larger batch fills the lanes, and the padding of the channels goes.
     pair("batch_lanes_v3", "v3", &["batch 2"], Allowed::Share(0.05), false),
+    // Two gradients under the same names, the second where the first has led.
+    pair("twice_v5e", "v5e", &["remat block_*"], Allowed::ShareOrVmem(0.10), false),
 ];
 
 fn device(generation: &str) -> Device {

@@ -119,6 +119,7 @@ const OF_THE_WINDOW_ALONE: &[(&str, &str, &str)] = &[
     ("padding", "layout ", "the peak then less the peak now"),
     ("padding", "dimension", "the report has the effect on each buffer"),
     ("whatif", "", "in the report with `--edit`"),
+    ("", "Largest hole in the heap", "of one step: in the report with `--step`"),
     ("heatmap", "Heat map of ", "what is occupied, with holes: in the report with `--step`"),
 ];
 

@@ -2,7 +2,7 @@
 
 use super::base::{Base, Role};
 use super::follows::Follows;
-use super::memory::Owner;
+use super::memory::{HARDLY_ANY, Owner};
 use super::resize;
 use super::state::State;
 use crate::model::{Bytes, ShapeNode, outline};
@@ -60,12 +60,32 @@ impl State<'_> {
         });
         if changed == 0 {
             self.warn(format!("no buffer has a dimension of {from}"));
+        } else {
+            self.warn_of_little(from);
         }
         self.warn_of_one_less(from);
         let twice = arguments.iter().filter(|n| n.dimensions.iter().filter(|&&d| d == from).count() > 1).count();
         if twice > 0 {
             self.warn(format!(
                 "{twice} arguments have more than one dimension of {from}; all of them are changed, which may be more than you intend"
+            ));
+        }
+    }
+
+    /// Warns where hardly any temporaries follow a dimension, as where most are made in multiples of it that are not known.
+    fn warn_of_little(&mut self, size: i64) {
+        let memory = self.memory;
+        let is_temporary = |item: usize| matches!(memory.items[item].owner, Owner::Family(_));
+        let temporaries = (0..memory.items.len()).filter(|&item| is_temporary(item));
+        let (mut all, mut changed) = (0u64, 0u64);
+        for item in temporaries {
+            let bytes = memory.item_bytes[item];
+            all = all.saturating_add(bytes);
+            changed = changed.saturating_add(if self.is_changed(item) { bytes } else { 0 });
+        }
+        if changed < all / HARDLY_ANY && memory.temporaries() > memory.allocated / HARDLY_ANY {
+            self.warn(format!(
+                "hardly any temporaries have a dimension of {size}: what is made of it in other sizes stays as it is"
             ));
         }
     }

@@ -48,7 +48,7 @@ impl State<'_> {
         let sequence = memory.kept.sequence.unwrap_or(BLOCK);
         if rows.is_empty() || sequence <= BLOCK {
             if memory.kept.scores.is_empty() || sequence <= BLOCK {
-                self.decline("there are no attention scores longer than a block".to_owned());
+                self.decline("no attention scores longer than a block were found".to_owned());
             } else {
                 self.find_nothing(&format!("no attention scores are in a scope called {scope}"), std::iter::empty());
             }

@@ -31,6 +31,7 @@ mod recompute;
 mod recomputed;
 mod resize;
 mod result;
+mod rounds;
 pub mod saved_for_backward;
 mod scale;
 mod segments;

@@ -8,10 +8,11 @@ use rayon::prelude::*;
 
 use super::again::{Again, add_copies};
 use super::evicted::{Evicted, OnChip, computed_on_chip};
+use super::rounds::Round;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::layer_use::{LayerUse, Mark};
 use crate::analysis::names::layer::{Layer, Layers};
-use crate::analysis::names::lookup::{is_rematerialised, op_name};
+use crate::analysis::names::lookup::op_name;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::{Families, Family};
 use crate::analysis::phases;
@@ -19,18 +20,13 @@ use crate::model::{BufferId, FastMap, InstructionId, Program, ShapeNode};
 
 /// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
 /// made long before.
-const RUNS: f64 = 0.001;
+pub(super) const RUNS: f64 = 0.001;
 
 /// Share of a layer's values that may be made long before it runs.
 const EARLY: f64 = 0.05;
 
-/// Share of what a layer made in its first forward pass from which on it runs a second one, and share of the backward pass
-/// that each of two has at least.
-const REPEATED: f64 = 0.5;
-const OF_EACH: f64 = 0.25;
-
 /// As many layers as two modules of a layer that occur in all of them look like.
-const FEW_LAYERS: usize = 2;
+pub(super) const FEW_LAYERS: usize = 2;
 
 /// A read of a family's value in the forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,25 +39,6 @@ pub struct Read {
     pub layer: Option<u32>,
     /// The instruction that reads.
     pub reader: u32,
-}
-
-/// The times of a forward and a backward pass: from the first, before the second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round(u32, u32);
-
-impl Round {
-    /// The whole program.
-    const WHOLE: Self = Self(0, u32::MAX);
-
-    const fn has(self, time: u32) -> bool {
-        self.0 <= time && time < self.1
-    }
-}
-
-impl Default for Round {
-    fn default() -> Self {
-        Self::WHOLE
-    }
 }
 
 /// The turn, and the layers on both sides of it.
@@ -90,7 +67,7 @@ pub struct Turn {
     /// Whether each family holds what was computed before, by family.
     is_again: Vec<bool>,
     /// Whether layers are known by what operations read, as op names show none.
-    is_by_use: bool,
+    pub(super) is_by_use: bool,
 }
 
 impl Turn {
@@ -106,77 +83,8 @@ impl Turn {
         Self::of_round(program, analysis, (families, points), (passes, names), &is_activation, Round::WHOLE)
     }
 
-    /// The turns of a step that runs a forward and a backward pass twice under the same names, as where a gradient is taken
-    /// where another one has led (SAM); empty for any other. `whole` is the turn of the whole step.
-    pub fn twice(
-        program: &Program,
-        analysis: &ProgramAnalysis,
-        (families, points): (&Families, &[u32]),
-        (passes, names): (&[Pass], &[String]),
-        is_activation: impl Fn(&ShapeNode) -> bool,
-        whole: &Self,
-    ) -> Vec<Self> {
-        let Some(second) = whole.second_round(program, families, passes, &is_activation) else { return Vec::new() };
-        let rounds = [Round(0, second), Round(second, u32::MAX)];
-        let turn =
-            |round| Self::of_round(program, analysis, (families, points), (passes, names), &is_activation, round);
-        rounds.into_iter().map(turn).collect::<Option<_>>().unwrap_or_default()
-    }
-
-    /// Time at which most layers begin their forward pass again, after the first backward pass and before another one.
-    fn second_round(
-        &self,
-        program: &Program,
-        families: &Families,
-        passes: &[Pass],
-        is_activation: &dyn Fn(&ShapeNode) -> bool,
-    ) -> Option<u32> {
-        if self.is_by_use || self.layers.len() < FEW_LAYERS {
-            return None;
-        }
-        let rows = || families.list.iter().enumerate().zip(passes).map(|((row, family), pass)| (row, family, *pass));
-        let bytes = |pass: Pass, from: u32, to: u32| {
-            let own = rows().filter(|row| row.2 == pass && Round(from, to).has(2 * row.1.first));
-            own.fold(0u64, |sum, row| sum.saturating_add(row.1.size))
-        };
-        let whole = bytes(Pass::Backward, 0, u32::MAX);
-        let mut made = 0u64;
-        let is_value = |family: &Family| program.buffer_node(family.root).is_some_and(is_activation);
-        let begun = rows().filter(|row| row.2 == Pass::Backward && is_value(row.1)).find_map(|(_, family, _)| {
-            made = made.saturating_add(family.size);
-            (made as f64 > whole as f64 * RUNS).then_some(2 * family.first)
-        })?;
-        let mut first = vec![0u64; self.layers.len()];
-        let mut again: Vec<Vec<(u32, u64)>> = vec![Vec::new(); self.layers.len()];
-        for (row, family, pass) in rows().filter(|row| row.2 == Pass::Forward && !self.is_again(row.0 as u32)) {
-            let Some(layer) = self.layer_of.get(row).copied().flatten().map(|layer| layer as usize) else { continue };
-            let is_copy =
-                || program.buffers.instruction_of(family.root).is_some_and(|at| is_rematerialised(program, at));
-            if pass != Pass::Forward || layer >= first.len() || is_copy() {
-                continue;
-            }
-            if 2 * family.first < begun {
-                first[layer] = first[layer].saturating_add(family.size);
-            } else {
-                again[layer].push((2 * family.first, family.size));
-            }
-        }
-        let repeated: Vec<u32> = first
-            .iter()
-            .zip(&again)
-            .filter(|(first, again)| {
-                let made = again.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
-                **first > 0 && made as f64 >= **first as f64 * REPEATED
-            })
-            .filter_map(|(_, again)| begins(again))
-            .collect();
-        let second = repeated.iter().copied().min()?;
-        let of_each = |from, to| bytes(Pass::Backward, from, to) as f64 >= whole as f64 * OF_EACH;
-        let is_most = repeated.len() * 2 > first.iter().filter(|&&bytes| bytes > 0).count();
-        (is_most && of_each(begun, second) && of_each(second, u32::MAX)).then_some(second)
-    }
-
-    fn of_round(
+    /// The turn within one round of a forward and a backward pass.
+    pub(super) fn of_round(
         program: &Program,
         analysis: &ProgramAnalysis,
         (families, points): (&Families, &[u32]),
@@ -206,7 +114,7 @@ impl Turn {
         let used =
             (few_layers(&known, names)).and_then(|named| LayerUse::of_more_than(named, program, live.sequence()));
         let known = if used.is_some() { Layers::default() } else { known };
-        let mut turn = Self { at, round, ..Self::default() };
+        let mut turn = Self { round, at, ..Self::default() };
         let mut rows: FastMap<Layer, u32> = FastMap::default();
         let end = points.get(at as usize / 2).copied().unwrap_or(u32::MAX);
         let reads = live.reads(program);
@@ -546,7 +454,7 @@ fn first_reads(families: &Families, rows: &[u32], times: &[Option<u32>]) -> Opti
 }
 
 /// The first of some times with bytes, ascending, but for the little that is long before the rest.
-fn begins(times: &[(u32, u64)]) -> Option<u32> {
+pub(super) fn begins(times: &[(u32, u64)]) -> Option<u32> {
     let whole = times.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
     let mut before = 0u64;
     times.iter().find_map(|&(time, size)| {

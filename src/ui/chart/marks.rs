@@ -109,6 +109,7 @@ pub(super) fn peaks(painter: &Painter, theme: &Theme, window: &Window, peaks: &[
         .map(|peak| (peak, Pos2::new(window.x_of(peak.x), window.y_of(peak.y).clamp(rect.top() + 10.0, rect.bottom()))))
         .collect();
     let sign = |tip: Pos2| Rect::from_min_max(tip - Vec2::new(6.0, 9.0), tip + Vec2::new(6.0, 0.0));
+    let words: Vec<Rect> = taken.clone();
     taken.extend(shown.iter().map(|(_, tip)| sign(*tip)));
     for (peak, tip) in shown {
         let color = if peak.is_before { theme.text2 } else { theme.text };
@@ -124,6 +125,10 @@ pub(super) fn peaks(painter: &Painter, theme: &Theme, window: &Window, peaks: &[
             continue;
         }
         let place = beside(tip, galley.size(), rect, &taken);
+        // Nor where other words leave it no room.
+        if words.iter().any(|other| other.intersects(place)) {
+            continue;
+        }
         painter.rect_filled(place.expand2(Vec2::new(3.0, 0.0)), 2.0, theme.panel);
         painter.galley(place.min, galley, color);
         taken.push(place);
