@@ -11,4 +11,5 @@ fuzz_target!(|bytes: &[u8]| {
     through::through(&xla_dump::LiveRangeDecoder, bytes);
     through::through(&xla_dump::CompileStatsDecoder, bytes);
     through::through(&xla_dump::TargetArgumentsDecoder, bytes);
+    through::through(&xla_dump::GpuTargetDecoder, bytes);
 });

@@ -25,6 +25,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("-live-range.txt", "XLA live-range report"),
     (".memory_profile.json", "XProf memory profile (JSON)"),
     (".target_arguments.txt", "XLA target arguments"),
+    (".gpu_target_config.pbtxt", "XLA GPU target"),
     (".stats.json", "compile statistics"),
 ];
 

@@ -158,7 +158,7 @@ fn own_words(path: &Path) -> Vec<String> {
     own.sort();
     own.dedup();
     // Words that the window itself uses; a scope of that name reveals nothing.
-    let ours = ["step", "loss", "layer", "layers", "model", "time", "name", "left", "table", "cells"];
+    let ours = ["step", "loss", "layer", "layers", "model", "time", "name", "left", "table", "cells", "down"];
     own.retain(|word| word.chars().count() > 3 && !is_common(word) && !ours.contains(&word.as_str()));
     own.retain(|word| word.chars().any(char::is_alphabetic));
     own

@@ -8,10 +8,10 @@ use crate::source::Input;
 /// The GPU of a dump.
 pub struct GpuTargetDecoder;
 
-/// End of the name of the file that describes the GPU (`GpuTargetConfigProto`).
-const TARGET: &str = "gpu_target_config.pbtxt";
+/// How the file that describes the GPU (`GpuTargetConfigProto`) begins.
+const TARGET_BEGINS: &str = "gpu_device_info {";
 
-/// End of the name of the module's configuration (`HloModuleConfigProto`).
+/// End of the name of the module's configuration (`HloModuleConfigProto`), whose text any program has.
 const CONFIG: &str = ".config.pbtxt";
 
 impl Decoder for GpuTargetDecoder {
@@ -28,19 +28,16 @@ impl Decoder for GpuTargetDecoder {
     }
 
     fn recognises(&self, input: &Input) -> bool {
-        let starts = |with: &[u8]| input.head().starts_with(with);
-        match input.file_name() {
-            name if name.ends_with(TARGET) => starts(b"gpu_device_info {"),
-            name if name.ends_with(CONFIG) => starts(b"entry_computation_layout {"),
-            _ => false,
-        }
+        let starts = |with: &str| input.head().starts_with(with.as_bytes());
+        starts(TARGET_BEGINS) || (input.file_name().ends_with(CONFIG) && starts("entry_computation_layout {"))
     }
 
     fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {
         let bytes = input.load(context.progress)?;
         let text = String::from_utf8_lossy(&bytes);
         let file = input.file_name();
-        let device = if file.ends_with(TARGET) { of_target(&text, file) } else { of_config(&text, file) };
+        let is_target = text.starts_with(TARGET_BEGINS);
+        let device = if is_target { of_target(&text, file) } else { of_config(&text, file) };
         let device = device.ok_or_else(|| DecodeError::Empty("no memory size of a GPU in it".to_owned()))?;
         Ok(Profile { device, ..Profile::default() })
     }
@@ -96,6 +93,15 @@ mod tests {
         assert_eq!(device.all_memory, Some(Bytes(150_109_880_320)));
         let limit = of_config(CONFIG_TEXT, "x").expect("a limit");
         assert_eq!(limit.capacity(MemorySpace::HBM).map(|capacity| capacity.bytes), Some(Bytes(112_583_507_968)));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read(text in "(gpu_device_info \\{\n)?( {0,2}[a-z_]{0,20}:? ?\\PC{0,24}\n){0,12}") {
+            let (target, config) = (of_target(&text, "x"), of_config(&text, "x"));
+            let sizes = target.iter().chain(&config).flat_map(|device| &device.capacities);
+            proptest::prop_assert!(sizes.into_iter().all(|capacity| capacity.bytes.0 > 0));
+        }
     }
 
     #[test]

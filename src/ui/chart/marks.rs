@@ -201,15 +201,20 @@ pub(super) fn limit_words(
     // What is in sight is over the limit only if that lies below it.
     let color = if is_above { theme.text2 } else { theme.danger };
     let laid = |words: String| painter.layout_no_wrap(words, bold.clone(), color);
+    let covers = |left: f32, width: f32| {
+        peaks.iter().any(|peak| (left - 8.0..=left + width + 8.0).contains(&window.x_of(peak.x)))
+    };
+    let room = Vec2::new(26.0, 4.0);
     let mut galley = laid(format!("capacity {number}, {side}"));
-    if galley.size().x + 26.0 > rect.width() {
+    let width = galley.size().x + room.x;
+    // Where the words have no room beside a peak at either edge, the number alone may.
+    if width > rect.width() || (covers(rect.right() - width, width) && covers(rect.left(), width)) {
         galley = laid(number);
     }
-    let size = galley.size() + Vec2::new(26.0, 4.0);
+    let size = galley.size() + room;
     let top = if is_above { rect.top() } else { rect.bottom() - size.y };
-    let left = rect.right() - size.x;
-    let covers = |peak: &Peak| (left - 8.0..=rect.right()).contains(&window.x_of(peak.x));
-    let left = if peaks.iter().any(covers) { rect.left() } else { left };
+    let right = rect.right() - size.x;
+    let left = if covers(right, size.x) { rect.left() } else { right };
     let ground = Rect::from_min_size(Pos2::new(left, top), size);
     painter.rect_filled(ground, 2.0, theme.panel);
     painter.galley(ground.min + Vec2::new(20.0, 2.0), galley, color);
