@@ -261,11 +261,12 @@ impl Labels {
                     self.loops.part(caller, &value.index)
                 }
                 _ if super::is_blank(program, &value) => return self.begun_with(program, &value, true),
-                Opcode::FUSION if value.index.is_empty() && moved_by(program, value.at, false).is_some() => {
-                    value = Value::whole(moved_by(program, value.at, false)?);
-                    continue;
-                }
                 Opcode::DYNAMIC_UPDATE_SLICE | Opcode::FUSION => {
+                    // A stack in another layout is the stack.
+                    if let Some(moved) = moved(program, &value) {
+                        value = Value::whole(moved);
+                        continue;
+                    }
                     let begun = super::beginning(program, value, depth).filter(|begun| begun.is_updated)?;
                     value = Value { at: begun.parameter, index: begun.index };
                     continue;
@@ -547,6 +548,12 @@ fn slice_text(dimensions: &[i64]) -> String {
 
 fn is_matrix(program: &Program, state: InstructionId, place: i64) -> bool {
     node_at(program, state, &[place]).is_some_and(|node| node.dimensions.iter().filter(|&&d| d > 1).count() >= 2)
+}
+
+/// What a fusion only moves, as a whole.
+fn moved(program: &Program, value: &Value) -> Option<InstructionId> {
+    let is_whole_fusion = opcode(program, value.at) == Opcode::FUSION && value.index.is_empty();
+    is_whole_fusion.then(|| moved_by(program, value.at, false)).flatten()
 }
 
 /// Whether an instruction is a matrix product or convolution, or a fusion around one.

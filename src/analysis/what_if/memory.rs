@@ -18,7 +18,7 @@ use super::segments::{self, Named, Segments};
 use super::shapes::Shapes;
 use super::state::ArgumentRows;
 use crate::analysis::class::Class;
-use crate::analysis::flow::node_at;
+use crate::analysis::flow::{Value, is_blank, node_at};
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
@@ -555,8 +555,7 @@ fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Vec
         let size = program.buffers.size_of(buffer).0;
         let is_large = size >= base.size / LODGER;
         // An array that is filled later occupies the memory from the start, though it is the result.
-        let is_empty = program.opcode_name(at) == "broadcast"
-            || (opcode == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "AllocateBuffer");
+        let is_empty = is_blank(program, &Value { at, index: program.buffer_index(buffer) });
         let is_result = buffer == base.buffer && !is_empty;
         let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
         let is_copy = || analysis.labels(program).is_copy_of_argument(program, buffer);

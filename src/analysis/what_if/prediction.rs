@@ -358,7 +358,8 @@ impl Memory {
     }
 
     /// The expected error in words: how many of the programs that were really changed so and compiled came how near to
-    /// what was predicted at first sight, before any rule was mended on them (sets 13 to 20 of `tests/predictions`, all of them for TPUs).
+    /// what was predicted at first sight, before any rule was mended on them (sets 13 to 20 of `tests/predictions`,
+    /// all of them for TPUs).
     pub(super) fn band(&self, kinds: Kinds) -> String {
         let or_vmem = match self.vmem {
             0 => String::new(),

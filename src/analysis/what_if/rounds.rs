@@ -8,9 +8,10 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::{Families, Family};
 use crate::model::{Program, ShapeNode};
 
-/// Share of what a layer made in its first forward pass from which on it runs a second one, and share of the backward pass
-/// that each of two has at least.
+/// Share of what a layer made in its first forward pass from which on it runs a second one.
 const REPEATED: f64 = 0.5;
+
+/// Least share of all that backward passes make that each of two makes.
 const OF_EACH: f64 = 0.25;
 
 /// The times of a forward and a backward pass: from the first, before the second.
@@ -76,11 +77,11 @@ impl Turn {
         })?;
         let mut first = vec![0u64; self.layers.len()];
         let mut again: Vec<Vec<(u32, u64)>> = vec![Vec::new(); self.layers.len()];
-        for (row, family, pass) in rows().filter(|row| row.2 == Pass::Forward && !self.is_again(row.0 as u32)) {
+        for (row, family, _) in rows().filter(|row| row.2 == Pass::Forward && !self.is_again(row.0 as u32)) {
             let Some(layer) = self.layer_of.get(row).copied().flatten().map(|layer| layer as usize) else { continue };
             let is_copy =
                 || program.buffers.instruction_of(family.root).is_some_and(|at| is_rematerialised(program, at));
-            if pass != Pass::Forward || layer >= first.len() || is_copy() {
+            if layer >= first.len() || is_copy() {
                 continue;
             }
             if 2 * family.first < begun {
