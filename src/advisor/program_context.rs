@@ -17,7 +17,7 @@ use crate::analysis::what_if::{Base, Depth, Edit, Memory, Prediction, Role, Tria
 use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis, Stop};
 use crate::model::{BufferId, Bytes, Device, ElementType, Program, ShapeNode, percent, thousands};
 
-/// Reference of most rules.
+/// Reference of most rules, for the compiler of TPUs.
 pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/xla/errors/error_1000";
 
 /// What is saved of the bytes that a finding is about, as a share from and up to which it goes without saying.
@@ -192,7 +192,7 @@ impl<'a> ProgramContext<'a> {
             program: Some(self.row),
             color: self.space.color,
             severity: self.severity().min(Severity::Warning),
-            reference: ERROR_1000,
+            reference: if self.memory.is_gpu { "" } else { ERROR_1000 },
             ..Finding::new(rule)
         }
     }

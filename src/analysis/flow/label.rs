@@ -550,10 +550,12 @@ fn is_matrix(program: &Program, state: InstructionId, place: i64) -> bool {
     node_at(program, state, &[place]).is_some_and(|node| node.dimensions.iter().filter(|&&d| d > 1).count() >= 2)
 }
 
-/// What a fusion only moves, as a whole.
+/// What a fusion of one array only moves, as a whole.
 fn moved(program: &Program, value: &Value) -> Option<InstructionId> {
-    let is_whole_fusion = opcode(program, value.at) == Opcode::FUSION && value.index.is_empty();
-    is_whole_fusion.then(|| moved_by(program, value.at, false)).flatten()
+    let is_of_one = opcode(program, value.at) == Opcode::FUSION
+        && value.index.is_empty()
+        && program.instructions.operands_of(value.at).len() == 1;
+    is_of_one.then(|| moved_by(program, value.at, false)).flatten()
 }
 
 /// Whether an instruction is a matrix product or convolution, or a fusion around one.

@@ -168,7 +168,11 @@ pub fn is_blank(program: &Program, value: &Value) -> bool {
     let at = value.at;
     match opcode(program, at) {
         Opcode::CUSTOM_CALL => program.text.custom_call_target(at) == "AllocateBuffer",
+        // What is made of nothing is made of constants.
         Opcode::FUSION => {
+            if !program.instructions.operands_of(at).is_empty() {
+                return false;
+            }
             let root = program.instructions.called_by(at).first().and_then(|&called| root(program, called));
             let inner = root.map(|root| computed(program, Value { at: root, index: value.index.clone() }));
             inner.is_some_and(|inner| {
