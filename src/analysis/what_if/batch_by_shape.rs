@@ -66,8 +66,8 @@ fn is_grid(program: &Program, base: &Base, node: &ShapeNode) -> bool {
     let Role::Argument { number, .. } = &base.role else { return false };
     let tiles = program.sharding_of_parameter(*number).map_or(&[][..], |sharding| sharding.tiles.as_slice());
     let [first, rest @ ..] = tiles else { return false };
-    let others = rest.iter().take(node.dimensions.len().saturating_sub(1));
-    node.dimensions.len() > 2 && node.element_type.is_float() && *first <= 1 && others.clone().any(|&parts| parts > 1)
+    let mut others = rest.iter().take(node.dimensions.len().saturating_sub(1));
+    node.dimensions.len() > 2 && node.element_type.is_float() && *first <= 1 && others.any(|&parts| parts > 1)
 }
 
 /// Finds the arguments that hold the batch; empty if no dimension is shared by most temporaries.

@@ -120,15 +120,12 @@ impl State<'_> {
             self.decline("it is not known when a backward pass begins".to_owned());
             return;
         };
-        if let [rounds @ .., last] = &memory.kept.rounds[..] {
-            for (number, round) in (1..).zip(rounds) {
-                let key = format!("{pattern} of round {number}");
-                let parts = memory.segments.value(&key, || Segments::new(self.program, memory.named(), round, pattern));
-                self.remat_segments((round, &parts), pattern, most);
-            }
-            let key = format!("{pattern} of the last round");
-            let parts = memory.segments.value(&key, || Segments::new(self.program, memory.named(), last, pattern));
-            self.remat_segments((last, &parts), pattern, most);
+        for (number, round) in (1..).zip(&memory.kept.rounds) {
+            let key = format!("{pattern} of round {number}");
+            let parts = memory.segments.value(&key, || Segments::new(self.program, memory.named(), round, pattern));
+            self.remat_segments((round, &parts), pattern, most);
+        }
+        if !memory.kept.rounds.is_empty() {
             return;
         }
         let parts = memory.segments.value(pattern, || Segments::new(self.program, memory.named(), turn, pattern));

@@ -1,7 +1,7 @@
 //! Rounds of a training step: where it runs a forward and a backward pass twice under the same names, as where a gradient
 //! is taken where another one has led (SAM), each has a turn of its own.
 
-use super::turn::{FEW_LAYERS, RUNS, Turn, begins};
+use super::turn::{FEW_LAYERS, Turn, begins, first_backward};
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::Pass;
@@ -69,12 +69,8 @@ impl Turn {
             own.fold(0u64, |sum, row| sum.saturating_add(row.1.size))
         };
         let whole = bytes(Pass::Backward, 0, u32::MAX);
-        let mut made = 0u64;
         let is_value = |family: &Family| program.buffer_node(family.root).is_some_and(is_activation);
-        let begun = rows().filter(|row| row.2 == Pass::Backward && is_value(row.1)).find_map(|(_, family, _)| {
-            made = made.saturating_add(family.size);
-            (made as f64 > whole as f64 * RUNS).then_some(2 * family.first)
-        })?;
+        let begun = first_backward(families, passes, is_value)?;
         let mut first = vec![0u64; self.layers.len()];
         let mut again: Vec<Vec<(u32, u64)>> = vec![Vec::new(); self.layers.len()];
         for (row, family, _) in rows().filter(|row| row.2 == Pass::Forward && !self.is_again(row.0 as u32)) {

@@ -20,7 +20,7 @@ use crate::model::{BufferId, FastMap, InstructionId, Program, ShapeNode};
 
 /// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
 /// made long before.
-pub(super) const RUNS: f64 = 0.001;
+const RUNS: f64 = 0.001;
 
 /// Share of a layer's values that may be made long before it runs.
 const EARLY: f64 = 0.05;
@@ -417,18 +417,28 @@ impl<'a> Clock<'a> {
 /// The most of what the forward pass makes that may be made after the first of the backward pass.
 const MOST_LATER: f64 = 0.5;
 
-/// The time from which the backward pass runs, by what may be an activation: indices of a gather are sorted for its
-/// gradient, and weights transposed, as soon as they are known.
+/// The time at which a backward pass has made enough to run, by what may be an activation: indices of a gather are sorted
+/// for its gradient, and weights transposed, as soon as they are known.
+pub(super) fn first_backward(
+    families: &Families,
+    passes: &[Pass],
+    is_activation: impl Fn(&Family) -> bool,
+) -> Option<u32> {
+    let backward = || families.list.iter().zip(passes).filter(|row| *row.1 == Pass::Backward).map(|row| row.0);
+    let whole: u128 = backward().map(|family| u128::from(family.size)).sum();
+    let enough = (whole as f64 * RUNS) as u128;
+    let mut sum = 0u128;
+    backward().filter(|family| is_activation(family)).find_map(|family| {
+        sum += u128::from(family.size);
+        (sum > enough).then_some(2 * family.first)
+    })
+}
+
+/// The time from which the backward pass runs: [`first_backward`], unless most of the forward pass comes after it.
 fn turn(families: &Families, passes: &[Pass], is_activation: impl Fn(&Family) -> bool) -> Option<u32> {
     let of = |pass: Pass| families.list.iter().zip(passes).filter(move |row| *row.1 == pass).map(|row| row.0);
     let bytes = |family: &Family| u128::from(family.size);
-    let whole: u128 = of(Pass::Backward).map(bytes).sum();
-    let enough = (whole as f64 * RUNS) as u128;
-    let mut sum = 0u128;
-    let at = of(Pass::Backward).filter(|family| is_activation(family)).find_map(|family| {
-        sum += bytes(family);
-        (sum > enough).then_some(2 * family.first)
-    })?;
+    let at = first_backward(families, passes, is_activation)?;
     let forward: u128 = of(Pass::Forward).map(bytes).sum();
     let later: u128 = of(Pass::Forward).filter(|family| 2 * family.first > at).map(bytes).sum();
     if later as f64 <= forward as f64 * MOST_LATER {
