@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use highwater::advisor::advise;
 use highwater::analysis::ProfileAnalysis;
-use highwater::analysis::packing::{Families, Order, fallback, online};
+use highwater::analysis::packing::{ALIGNMENT, Families, Order, fallback, online};
 use highwater::analysis::what_if::{Arguments, Depth, Edit, Memory};
 use highwater::open::open_path;
 use highwater::source::Progress;
@@ -48,8 +48,8 @@ fn bench(path: &Path) {
         let blocks = families.blocks();
         println!("  {} families", blocks.len());
         print("packed in program order", fastest(|| drop(std::hint::black_box(online(&blocks)))));
-        print("packed by size", fastest(|| drop(std::hint::black_box(fallback(&blocks, Order::Size)))));
-        print("packed by span", fastest(|| drop(std::hint::black_box(fallback(&blocks, Order::Span)))));
+        print("packed by size", fastest(|| drop(std::hint::black_box(fallback(&blocks, Order::Size, ALIGNMENT)))));
+        print("packed by span", fastest(|| drop(std::hint::black_box(fallback(&blocks, Order::Span, ALIGNMENT)))));
         print(
             "what-if setup",
             fastest(|| drop(std::hint::black_box(Memory::new(program, own, space, &profile.device)))),

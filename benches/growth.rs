@@ -13,7 +13,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use highwater::advisor::{Finding, PROGRAM_RULES, ProgramContext, batch_size, plan};
-use highwater::analysis::packing::{Families, Order, fallback, online};
+use highwater::analysis::packing::{ALIGNMENT, Families, Order, fallback, online};
 use highwater::analysis::what_if::{Depth, Edit, Memory};
 use highwater::analysis::{ProfileAnalysis, Stop};
 use highwater::model::{Bytes, MemorySpace};
@@ -90,8 +90,8 @@ fn measure(layers: usize) -> (usize, Times) {
     let families = Families::new(program, scene.space.xprof.trace.expect("has a trace")).expect("has families");
     let blocks = families.blocks();
     note("pack in program order", least(|| online(&blocks)));
-    note("pack by size", least(|| fallback(&blocks, Order::Size)));
-    note("pack by span", least(|| fallback(&blocks, Order::Span)));
+    note("pack by size", least(|| fallback(&blocks, Order::Size, ALIGNMENT)));
+    note("pack by span", least(|| fallback(&blocks, Order::Span, ALIGNMENT)));
     let fresh = || ProgramContext::new(0, scene, Some(capacity), Stop::NEVER);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in PROGRAM_RULES {

@@ -34,6 +34,10 @@ const OWN_SHARE: f64 = 0.10;
 /// Share of what scans save that one of them has if it stands for all.
 const NEARLY_ALL: f64 = 0.95;
 
+/// Part of what the forward pass makes that must be live in the backward pass, lest derivatives be taken forwards alone,
+/// as by `jax.jacfwd`.
+const OF_MADE: u64 = 10;
+
 /// Looks for temporaries of the forward pass at the peak.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
@@ -43,6 +47,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_other = |t: &AtPeak| matches!(classes.of(t.buffer), Class::Input | Class::Weight | Class::Gradient);
     let is_made = |t: &&AtPeak| is_activation(case.name(t.family)) && !is_other(t);
     let all: Vec<&AtPeak> = case.peak.iter().filter(|t| is_stack(t) || is_made(t)).collect();
+    let is_live_later = |t: &&&AtPeak| is_stack(t) || classes.of(t.buffer) == Class::Activation;
+    let live_later = all.iter().filter(is_live_later).map(|t| t.size).total();
+    if live_later < all.iter().map(|t| t.size).total() / OF_MADE {
+        return;
+    }
     // Logits and attention scores are activations too, but have rules of their own.
     let held: Vec<&AtPeak> = all.iter().copied().filter(|t| !kept.has_own_remedy(t.family)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
@@ -274,8 +283,9 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     if saved > bytes && case.is_worth(told) && !case.held(&kept.scores).is_empty() {
         finding.why.push_str(&frees_scores(many));
     }
-    finding.advice.push(Library::of(case).remat_scan(steps));
-    true
+    let segments = case.try_out(&[Edit::Remat(SCAN.to_owned(), None)]).scan_segments;
+    finding.advice.push(Library::of(case).remat_scan(steps, segments));
+    segments.is_none()
 }
 
 /// Whether each slice of a stack is what was gathered from other devices.
@@ -445,23 +455,12 @@ fn numbered(name: &str) -> Vec<(&str, u64)> {
     parts
 }
 
-/// Part of the largest temporary from which on what is recomputed shows that layers are checkpointed.
-const OF_LAYERS: u64 = 16;
-
-/// Whether layers are checkpointed already: more is recomputed than a loss in parts alone does.
-fn has_checkpoints(case: &ProgramContext<'_>) -> bool {
-    let kept = &case.memory.kept;
-    let rows = || case.memory.families.list.iter().enumerate().filter(|row| !kept.has_own_remedy(row.0));
-    let largest = rows().map(|row| row.1.size).max().unwrap_or(0);
-    rows().any(|(row, family)| kept.passes.get(row) == Some(&Pass::Recomputed) && family.size >= largest / OF_LAYERS)
-}
-
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     // Convolutions are no matrix products: the policy would keep none of them.
     let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
     // MaxText has policies of its own, of which `minimal` keeps just these products.
     if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText {
-        let policy = if has_checkpoints(case) {
+        let policy = if case.memory.has_checkpoints() {
             "there are checkpoints already: a policy that saves less, or `jax.checkpoint` without one, which saves the inputs alone"
         } else if case.memory.kept.scores.is_empty() {
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest"

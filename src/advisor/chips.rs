@@ -1,6 +1,6 @@
 //! Whether a program would fit on other chips: its allocated bytes against the memory of each.
 
-use crate::analysis::packing::FALLBACK_SHARE;
+use crate::analysis::packing::full_from;
 use crate::model::{Bytes, TPU_GENERATIONS};
 
 /// One kind of chip.
@@ -66,7 +66,7 @@ pub fn chips(allocated: Bytes) -> Vec<ChipFit> {
         name,
         available: Bytes(available),
         spare: i128::from(available) - i128::from(allocated.0),
-        is_tight: allocated.0 <= available && allocated.0 as f64 > available as f64 * FALLBACK_SHARE,
+        is_tight: allocated.0 <= available && allocated.0 as f64 > available as f64 * full_from(maker != Maker::Google),
         maker,
         basis,
     };

@@ -20,7 +20,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share_of_capacity(case.memory.heap.saturating_sub(live), SHARE) {
         return;
     }
-    let Some(packed) = best_fallback(&blocks) else { return };
+    let Some(packed) = best_fallback(&blocks, case.memory.alignment()) else { return };
     let lost = packed.heap.min(case.memory.heap).saturating_sub(live);
     if !case.is_share_of_capacity(lost, SHARE) {
         return;

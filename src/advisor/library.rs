@@ -63,9 +63,17 @@ impl Library {
         .map_or(Self::Jax, |row| row.0)
     }
 
-    /// How to recompute each step of a scan in the backward pass.
+    /// How to recompute each step of a scan in the backward pass, or `segments` of so many steps, where a step passes on
+    /// as much as is saved of it.
     #[must_use]
-    pub fn remat_scan(self, steps: Steps) -> String {
+    pub fn remat_scan(self, steps: Steps, segments: Option<(u64, u64)>) -> String {
+        if let Some((count, length)) = segments {
+            return format!(
+                "a scan in a scan: `jax.checkpoint` around an inner `jax.lax.scan` over {length} {many}, and an outer one over {count} such segments; around each {one} alone it saves nothing, as that passes on as much as is saved of it",
+                many = steps.many(),
+                one = steps.one()
+            );
+        }
         let general = format!(
             "`jax.checkpoint` on the scan's body (`jax.lax.scan(jax.checkpoint(body), …)`): only the input of each {} is kept",
             steps.one()

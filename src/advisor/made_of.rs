@@ -99,6 +99,13 @@ impl Kinds {
         of_kind.or_else(|| self.alike.as_ref().map(|row| row.0).filter(|&bytes| self.are_most(bytes)))
     }
 
+    /// Whether half of them or more may be computed part by part: not gradients, nor what other passes keep or make again.
+    pub fn may_be_cut(&self) -> bool {
+        let may_be = |kind: Kind| matches!(kind, Kind::Logits | Kind::Scores | Kind::Other);
+        let bytes = self.sums.iter().filter(|row| may_be(row.1)).map(|row| row.0).total();
+        bytes.saturating_mul(2) >= self.all
+    }
+
     fn are_most(&self, bytes: u64) -> bool {
         bytes.saturating_mul(MOST.1) >= self.all.saturating_mul(MOST.0)
     }

@@ -368,7 +368,9 @@ impl Plan {
 /// Describes a change with the API of the library that made the program.
 fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps) -> String {
     match edit {
-        Edit::Remat(scope, _) if scope == SCAN => library.remat_scan(steps),
+        Edit::Remat(scope, _) if scope == SCAN => {
+            library.remat_scan(steps, case.try_out(std::slice::from_ref(edit)).scan_segments)
+        }
         Edit::Remat(scope, None) => library.remat(scope),
         Edit::Remat(scope, Some(layers)) => {
             let enough = match layers {

@@ -11,7 +11,7 @@ use super::tried::Tried;
 use crate::analysis::class::Class;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::once::once;
-use crate::analysis::packing::{FALLBACK_SHARE, Family};
+use crate::analysis::packing::Family;
 use crate::analysis::what_if::saved_for_backward::{Stack, is_among};
 use crate::analysis::what_if::{Base, Depth, Edit, Memory, Prediction, Role, Trial, TryVerdict};
 use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis, Stop};
@@ -180,7 +180,7 @@ impl<'a> ProgramContext<'a> {
     pub fn severity(&self) -> Severity {
         match self.memory.pressure() {
             Some(share) if share > 1.0 => Severity::Critical,
-            Some(share) if share > FALLBACK_SHARE => Severity::Warning,
+            Some(share) if share > self.memory.full_from() => Severity::Warning,
             _ => Severity::Hint,
         }
     }

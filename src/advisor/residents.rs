@@ -2,9 +2,10 @@
 
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
+use super::made_of::Kinds;
 use super::program_context::{ProgramContext, Total, counted, listed, short_names};
 use super::state_in_place::{self, parts};
-use super::{arguments, donation, oversized, replicated};
+use super::{arguments, donation, oversized, replicated, temporaries};
 use crate::analysis::class::{Certainty, Class};
 use crate::analysis::what_if::{Arguments, Edit};
 use crate::model::{BufferId, Bytes, ElementType, FastSet, percent};
@@ -78,12 +79,20 @@ fn is_largest(case: &ProgramContext<'_>, meant: &[Class], bytes: u64) -> bool {
 const ABOUT_ARGUMENTS: [&str; 5] =
     [replicated::NAME, arguments::NAME, oversized::NAME, state_in_place::NAME, donation::NAME];
 
+/// Whether a finding is of temporaries that are not mostly one thing: their sum says less than any one cause.
+fn is_of_many_kinds(case: &ProgramContext<'_>, finding: &Finding) -> bool {
+    finding.rule == temporaries::NAME
+        && finding.program == Some(case.row)
+        && Kinds::new(case, &case.peak.iter().collect::<Vec<_>>()).largest().is_none()
+}
+
 /// Whether a finding about the program's arguments names most bytes of some of them, or any has more bytes at stake.
 fn is_told(case: &ProgramContext<'_>, findings: &[Finding], rows: &[(u64, usize)], bytes: u64) -> bool {
     findings.iter().filter(|finding| finding.program == Some(case.row) && !finding.is_remedy).any(|finding| {
         let named: FastSet<BufferId> = finding.buffers.iter().copied().collect();
         let told = rows.iter().filter(|row| named.contains(&case.memory.base[row.1].buffer)).map(|row| row.0).total();
-        (ABOUT_ARGUMENTS.contains(&finding.rule) && told.saturating_mul(2) > bytes) || finding.weight() > bytes
+        (ABOUT_ARGUMENTS.contains(&finding.rule) && told.saturating_mul(2) > bytes)
+            || (finding.weight() > bytes && !is_of_many_kinds(case, finding))
     })
 }
 
@@ -110,8 +119,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         && !is_told(case, findings, &rows, less)
     {
         report(case, findings, &rows, &STATE);
+        let is_remedy = !case.is_share(bytes, SHARE);
         if let Some(finding) = findings.last_mut() {
-            finding.is_remedy = !case.is_share(bytes, SHARE);
+            finding.is_remedy = is_remedy;
+        }
+        for finding in findings.iter_mut().filter(|_| !is_remedy) {
+            finding.is_remedy |= is_of_many_kinds(case, finding);
         }
     }
 }

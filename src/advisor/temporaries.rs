@@ -7,7 +7,6 @@ use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::{batch_size, fragmentation, padding, precision};
 use crate::analysis::flow::loops::{Role, is_written_by_users};
-use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Bytes, FastSet, Opcode, percent};
 
@@ -104,7 +103,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("pass less from step to step: a narrower type, fewer positions, or only indices of what is kept outside the loop".to_owned());
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
     } else {
-        advise(case, &mut finding);
+        advise(case, &mut finding, kinds.as_ref().is_some_and(Kinds::may_be_cut));
     }
     // What can be changed says more than what is there, unless that is one thing.
     let is_cause = |f: &Finding| {
@@ -159,7 +158,7 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     finding.why = format!("The largest: {}.", largest(case, &held));
     finding.why.extend(kinds.sentence());
-    advise(case, &mut finding);
+    advise(case, &mut finding, kinds.may_be_cut());
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
@@ -172,12 +171,14 @@ fn largest(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
 }
 
 /// What helps against temporaries, whatever they are.
-fn advise(case: &ProgramContext<'_>, finding: &mut Finding) {
-    finding.advice.push("compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`), or in a narrower type".to_owned());
+fn advise(case: &ProgramContext<'_>, finding: &mut Finding, may_be_cut: bool) {
+    if may_be_cut {
+        finding.advice.push("compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`), or in a narrower type".to_owned());
+    }
     let is_of_samples = || case.is_worth(case.saved(&case.try_out(&[Edit::Batch(0.5)])));
-    if case.memory.kept.passes.contains(&Pass::Recomputed) && !is_of_samples() {
+    if case.memory.has_checkpoints() && !is_of_samples() {
         finding.advice.push("the layers are checkpointed already, and fewer samples take no less".to_owned());
-    } else if case.memory.kept.passes.contains(&Pass::Recomputed) {
+    } else if case.memory.has_checkpoints() {
         finding.advice.push("the layers are checkpointed already: beside that, fewer samples at a time, as micro-batches or on more devices".to_owned());
     } else if case.memory.has_backward() {
         finding

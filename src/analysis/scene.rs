@@ -15,7 +15,7 @@ use super::stacked_curves::{Grouping, StackedCurves};
 use super::steps::Steps;
 use super::table::BufferTable;
 use super::what_if::{Depth, Edit, Memory, Prediction, WhatIfResult};
-use crate::model::{BufferId, Bytes, Device, Program};
+use crate::model::{BufferId, Bytes, Device, DeviceKind, Program};
 
 /// Cached results of a memory space, each computed on first use.
 #[derive(Debug, Default)]
@@ -232,6 +232,6 @@ impl<'a> Scene<'a> {
     /// How the compiler's packing is reproduced; `None` without a heap trace. Computed anew at each call.
     #[must_use]
     pub fn packing(self) -> Option<Reproduction> {
-        reproduce(self.program, self.space)
+        reproduce(self.program, self.space, self.device.kind == Some(DeviceKind::Gpu))
     }
 }

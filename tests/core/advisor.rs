@@ -58,6 +58,8 @@ const FIRES: &[(&str, &str, u64)] = &[
     ("debug_callback", "v5e_mlp_f32_debugprint", 0),
     ("offload", "v5e_gpt_s_nodonate", 450),
     ("batch", "v5e_gpt_m_oom", 0),
+    // Heads of one sequence, whose keys and values come from a cache.
+    ("attention_scores", "v6e_prefill_chunk", 0),
 ];
 
 /// Rule, and a case in which it must not fire.
@@ -95,6 +97,10 @@ const SILENT: &[(&str, &str)] = &[
     ("fragmentation", "v5e_gpt_m_oom"),
     ("layout_copy", "v5e_gpt_m_oom"),
     ("scoped_vmem", "v5e_gpt_m_oom"),
+    // The next positions of one sequence are no batch.
+    ("batch", "v6e_prefill_chunk"),
+    // Exponentials of what is kept within bounds are decays.
+    ("attention_scores", "v5e_decays"),
 ];
 
 fn rules_of(path: &Path, capacity_mib: u64) -> Vec<&'static str> {
@@ -142,6 +148,16 @@ fn a_loss_that_is_computed_in_parts_is_offered_more_of_them() {
     let (whole, parts) = (logits("v5e_gpt_m_oom"), logits("v5e_loss_in_parts"));
     assert!(whole.contains("for all positions at once") && whole.contains("for 8 parts"), "{whole}");
     assert!(parts.contains("for one part of the positions") && parts.contains("8 times as many"), "{parts}");
+}
+
+#[test]
+fn a_scan_whose_steps_pass_on_what_they_save_is_checkpointed_in_segments() {
+    let profile = open_path(&Files::of_project().case("v5e_waves"), &Progress::default()).expect("opens");
+    let analysis = ProfileAnalysis::new(&profile);
+    let findings = advise(&profile, &analysis).findings;
+    let saved =
+        findings.iter().find(|finding| finding.rule == "activations").map(ToString::to_string).unwrap_or_default();
+    assert!(saved.contains("a scan in a scan") && !saved.contains("only the input of each step is kept"), "{saved}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::fs;
 
 use highwater::advisor;
 use highwater::analysis::ProfileAnalysis;
+use highwater::analysis::packing::Packer;
 use highwater::analysis::what_if::{Depth, Edit};
 use highwater::model::{MemorySpace, Profile};
 use highwater::open;
@@ -46,6 +47,25 @@ fn the_programs_take_what_the_runtime_says() {
         let allocated = analysis.scene(&profile, 0, MemorySpace::HBM).expect("HBM").space.xprof.allocated;
         assert!(allocated.0.abs_diff(really(name)) < 1 << 27, "{name}: {allocated} instead of {}", really(name));
         assert!(analysis.notes.is_empty(), "live ranges agree: {:?}", analysis.notes);
+    }
+}
+
+#[test]
+fn heaps_and_every_offset_in_them_are_the_compilers() {
+    for name in ["lora", "gru"] {
+        let profile = step(name);
+        let analysis = ProfileAnalysis::new(&profile);
+        let scene = analysis.scene(&profile, 0, MemorySpace::HBM).expect("HBM");
+        let packed = scene.packing().expect("a heap");
+        assert_eq!((packed.heap, packed.packer), (packed.compiler_heap, Packer::Fallback), "{name}");
+        assert!(packed.equal_offsets >= 1.0, "{name}: {} of the offsets", packed.equal_offsets);
+        let unchanged = scene.what_if(&[]);
+        assert_eq!(unchanged.packer, Packer::Fallback, "{name}");
+        assert!(
+            unchanged.allocated.0.abs_diff(scene.space.xprof.allocated.0) < 1 << 20,
+            "{name}: {:?}",
+            unchanged.allocated
+        );
     }
 }
 

@@ -21,7 +21,7 @@ pub fn pack_again(files: &Files) -> (usize, usize) {
         }
         let Some(space) = analysis.space(MemorySpace::HBM) else { continue };
         let start = Instant::now();
-        let Some(packed) = packing::reproduce(&program, space) else { continue };
+        let Some(packed) = packing::reproduce(&program, space, false) else { continue };
         let took = start.elapsed();
         println!("{} {:?} {:.4} {took:?}", common::name(&path), packed.packer, packed.equal_offsets);
         if packed.heap != packed.compiler_heap {

@@ -53,6 +53,13 @@ const PAIRS: &[Pair] = &[
     pair("decode_pages_v5e", "v5e", &["donate cache"], Allowed::Share(0.03), false),
     // The larger batch fills the lanes, and the padding of the channels goes.
     pair("batch_lanes_v3", "v3", &["batch 2"], Allowed::Share(0.05), false),
+    // Scores by relative position that the compiler moves to the backward pass now, as it is short of memory.
+    pair("relative_xl_v4", "v4", &["remat *"], Allowed::Share(0.05), false),
+    // The next 2,048 positions of a sequence, whose cache has 131,072 and keeps them.
+    pair("prefill_v6e", "v6e", &["dim 2048 512"], Allowed::Share(0.02), true),
+    pair("prefill_blocks_v6e", "v6e", &["blockwise *"], Allowed::Share(0.02), true),
+    // One sample on each device, whose dimension the compiler leaves out of what windows of it attend to.
+    pair("one_sample_v5e", "v5e", &["batch 2"], Allowed::Share(0.15), true),
     // Two gradients under the same names, the second where the first has led.
     pair("twice_v5e", "v5e", &["remat block_*"], Allowed::ShareOrVmem(0.10), false),
 ];

@@ -154,6 +154,9 @@ fn numbered_module(path: &str) -> Option<&str> {
     path.get(..end?)
 }
 
+/// What programs call their model: what is in it is trained, as the `velocity` of waves.
+const MODELS: [&str; 6] = ["model", "params", "net", "network", "module", "weights"];
+
 fn class(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) {
     let Evidence { flow, .. } = evidence;
     let Some(own) = flow.arguments.get(&argument.number).filter(|_| flow.results > 0) else {
@@ -165,7 +168,12 @@ fn class(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) {
         Hint::Cache => (Class::Cache, Reason::CacheName),
         // An ambiguous word counts only if the argument is updated like optimizer state. Alone, `velocity` or `mu` may be
         // what is trained.
-        Hint::MaybeOptimizer if evidence.is_training && is_returned && is_nested(argument.path) => {
+        Hint::MaybeOptimizer
+            if evidence.is_training
+                && is_returned
+                && is_nested(argument.path)
+                && !MODELS.contains(&first_word(argument.path)) =>
+        {
             (Class::Optimizer, Reason::OptimizerName)
         }
         Hint::Weight => (Class::Weight, Reason::WeightName),

@@ -13,7 +13,7 @@ use super::{Value, argument, handed_on, is_all_gather, node_at, opcode, operand}
 use crate::analysis::names::argument::Hint;
 use crate::analysis::names::short_path::short_path;
 use crate::analysis::names::{lookup, scope};
-use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, outline};
 
 /// Most instructions visited when tracing what a value was made from.
 const MOST_LOOKED_AT: usize = 96;
@@ -397,11 +397,14 @@ impl Labels {
                 })
                 .collect();
             let is_product = is_product(program, value.at);
-            // In a product, samples are what the weight is applied to.
-            let arguments: Vec<(u32, String)> = arguments
-                .into_iter()
-                .filter(|found| !is_product || !self.holds_samples(program, InstructionId(found.0)))
-                .collect();
+            // In a product, samples are what the weight is applied to, and a bias may have been added to one side of it.
+            let is_of_operand = |(row, name): &(u32, String)| {
+                let at = InstructionId(*row);
+                let is_bias = name.rsplit('/').next() == Some("bias");
+                self.holds_samples(program, at) || (is_bias && !has_dimensions_of(program, value.at, at))
+            };
+            let arguments: Vec<(u32, String)> =
+                arguments.into_iter().filter(|found| !is_product || !is_of_operand(found)).collect();
             // The largest of several is the matrix; the others scale or shift.
             let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
             let largest = arguments.into_iter().max_by_key(|found| size(found.0)).map(|found| found.1);
@@ -556,6 +559,13 @@ fn moved(program: &Program, value: &Value) -> Option<InstructionId> {
         && value.index.is_empty()
         && program.instructions.operands_of(value.at).len() == 1;
     is_of_one.then(|| moved_by(program, value.at, false)).flatten()
+}
+
+/// Whether an array has all dimensions of another.
+fn has_dimensions_of(program: &Program, array: InstructionId, other: InstructionId) -> bool {
+    let nodes = |at: InstructionId| program.shape_of(at).map(|shape| shape.nodes.as_slice()).unwrap_or_default();
+    let of_other: Vec<i64> = nodes(other).iter().flat_map(|node| outline(&node.dimensions)).collect();
+    nodes(array).iter().any(|node| of_other.iter().all(|size| node.dimensions.contains(size)))
 }
 
 /// Whether an instruction is a matrix product or convolution, or a fusion around one.

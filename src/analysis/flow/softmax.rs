@@ -241,7 +241,8 @@ fn is_shifted(program: &Program, at: InstructionId) -> bool {
     };
     let Some(from) = operand(at, 0).map(|from| computed(program, Value::whole(from)).at) else { return true };
     match program.opcode_name(from) {
-        "negate" | "multiply" => false,
+        // Decays and rates are kept within bounds, what a softmax runs over is not.
+        "negate" | "multiply" | "clamp" | "minimum" | "maximum" => false,
         "subtract" => !(0..2).all(|place| operand(from, place).is_some_and(|at| program.opcode_name(at) == "select")),
         _ => true,
     }

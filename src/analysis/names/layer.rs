@@ -47,6 +47,55 @@ fn block_of(part: &str) -> Option<(&str, u64, &str)> {
     is_whole_word.then(|| (&part[..begin], number, &part[..end]))
 }
 
+/// The layer in the name of one of its modules, where the number is in the middle: stem, number, name, and the rest of
+/// `layer10_attention_q`.
+fn in_the_middle(part: &str) -> Option<(&str, u64, &str, &str)> {
+    let begin = part.find(|c: char| c.is_ascii_digit()).filter(|&at| at > 0)?;
+    let end = begin + part[begin..].bytes().take_while(u8::is_ascii_digit).count();
+    let rest = part[end..].strip_prefix('_').filter(|rest| !rest.is_empty())?;
+    Some((&part[..begin], part[begin..end].parse().ok()?, &part[..end], rest))
+}
+
+/// The layer in the name of a scope that ends in a number, with or without a separator before it: stem, number and name.
+fn at_the_end(part: &str) -> Option<(&str, u64, &str)> {
+    let stem = part.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_product = part.contains("->") || part.contains(',') || part.contains('(');
+    let number = part[stem.len()..].parse().ok().filter(|_| !stem.is_empty() && !is_product)?;
+    Some((stem, number, part))
+}
+
+/// Stems of layers whose numbers end the names of their scopes without a separator, each with modules inside.
+fn stems_at_the_end(names: &[&str]) -> BTreeSet<String> {
+    let mut inside: BTreeMap<&str, BTreeMap<u64, BTreeSet<String>>> = BTreeMap::new();
+    let mut with_modules: BTreeSet<&str> = BTreeSet::new();
+    for name in names {
+        let parts = scope::path(name);
+        for (place, part) in parts.iter().enumerate().take(parts.len().saturating_sub(1)) {
+            let Some((stem, number, _)) = at_the_end(part) else { continue };
+            add_child(inside.entry(stem).or_default().entry(number).or_default(), parts[place + 1]);
+            if place + 2 < parts.len() && !CONTROL.contains(&parts[place + 1]) {
+                with_modules.insert(stem);
+            }
+        }
+    }
+    inside.retain(|stem, modules| with_modules.contains(stem) && are_blocks(modules));
+    inside.into_keys().map(str::to_owned).collect()
+}
+
+/// Stems of layers whose numbers are in the middle of the names of their modules, several of which each layer has.
+fn stems_in_the_middle(names: &[&str]) -> BTreeSet<String> {
+    let mut inside: BTreeMap<&str, BTreeMap<u64, BTreeSet<String>>> = BTreeMap::new();
+    for name in names {
+        let parts = scope::path(name);
+        let scopes = parts.split_last().map_or(&[][..], |row| row.1);
+        for (stem, number, _, rest) in scopes.iter().filter_map(|part| in_the_middle(part)) {
+            inside.entry(stem).or_default().entry(number).or_default().insert(rest.to_owned());
+        }
+    }
+    inside.retain(|_, modules| are_blocks(modules));
+    inside.into_keys().map(str::to_owned).collect()
+}
+
 /// The numbered scopes of an op name, outermost first, but for einsum formulas.
 fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
     let Some((_, scopes)) = parts.split_last() else { return Vec::new() };
@@ -119,6 +168,10 @@ pub struct Layers {
     nested: BTreeSet<(String, String)>,
     /// Stems of layers that several modules have, such as two encoders.
     shared: BTreeSet<String>,
+    /// Stems of layers whose numbers end names without a separator, where there are no others.
+    ends: BTreeSet<String>,
+    /// Stems of layers whose numbers are in the middle of names, where there are no others.
+    middles: BTreeSet<String>,
 }
 
 /// Share of the modules of layers that those of two modules must have in common to be of one kind.
@@ -289,12 +342,33 @@ impl Layers {
             .map(|((first, _, second), _)| (first.to_owned(), second.to_owned()))
             .collect();
         layers.shared = modules.into_iter().filter(|row| are_twins(&row.1)).map(|row| row.0.to_owned()).collect();
+        if layers.stems.is_empty() {
+            layers.ends = stems_at_the_end(&names);
+            if layers.ends.is_empty() {
+                layers.middles = stems_in_the_middle(&names);
+            }
+            layers.stems = layers.ends.union(&layers.middles).cloned().collect();
+        }
         layers
     }
 
     /// The numbered scopes of an op name, outermost first, but for modules within a layer that a library numbers by kind
     /// (`Dense_0`).
     fn numbered<'a>(&self, parts: &[&'a str]) -> Vec<Numbered<'a>> {
+        if !self.ends.is_empty() || !self.middles.is_empty() {
+            let scopes = parts.split_last().map_or(&[][..], |row| row.1);
+            let layer = |(place, part): (usize, &&'a str)| {
+                let at_the_end = at_the_end(part).filter(|found| self.ends.contains(found.0));
+                let in_the_middle = || {
+                    in_the_middle(part)
+                        .filter(|found| self.middles.contains(found.0))
+                        .map(|found| (found.0, found.1, found.2))
+                };
+                let (stem, number, name) = at_the_end.or_else(in_the_middle)?;
+                Some(Numbered { place, stem, number, name })
+            };
+            return scopes.iter().enumerate().filter_map(layer).collect();
+        }
         let mut found = numbered(parts);
         found.retain(|layer| !is_kind(layer.stem) || self.blocks.contains(layer.stem));
         found
@@ -373,6 +447,25 @@ mod tests {
         let of = |name| layers.of(name).map(|layer| (layer.name, layer.pattern));
         assert_eq!(of(names[1]), Some(("block11".to_owned(), "block*".to_owned())));
         assert_eq!(of("jit(s)/jvp(image)/conv1/dot_general"), None);
+    }
+
+    #[test]
+    fn a_number_in_the_middle_of_names_tells_layers_of_several_modules() {
+        let modules = ["q", "attention_out", "mlp_in", "norm"];
+        let name =
+            |stem: &str, number: u64, module: &str| format!("jit(update)/jvp({stem}{number}_{module})/dot_general");
+        let names: Vec<String> =
+            (0..3).flat_map(|number| modules.iter().map(move |module| name("layer", number, module))).collect();
+        let of = |names: &[String]| Layers::new(names.iter().map(String::as_str)).of(&names[0]).map(|layer| layer.name);
+        assert_eq!(of(&names), Some("layer0".to_owned()));
+        let unseparated: Vec<String> = ["dense_0/dot_general", "norm_0/mul", "exp"]
+            .iter()
+            .flat_map(|module| (0..4).map(move |number| format!("jit(step)/jvp(Flow)/level0_step{number}/{module}")))
+            .collect();
+        assert_eq!(of(&unseparated), Some("level0_step0".to_owned()));
+        // Steps of normalising that have nothing in common are none.
+        let others = [name("l", 1, "norm"), name("l", 2, "distance"), name("l", 2, "loss")];
+        assert_eq!(of(&others), None);
     }
 
     #[test]

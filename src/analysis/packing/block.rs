@@ -1,7 +1,10 @@
 //! Input and output of packing: blocks of memory with live ranges, and their offsets.
 
-/// Alignment of blocks in bytes.
+/// Alignment of blocks on TPUs in bytes.
 pub const ALIGNMENT: u64 = 16384;
+
+/// Alignment of blocks on GPUs in bytes: every offset of the dumps seen is a multiple of it.
+pub const GPU_ALIGNMENT: u64 = 256;
 
 /// Memory needed during a live range. Times are twice the heap event, so that changes can fall between events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::occupied::Occupied;
 use super::times::{LiveRange, Times};
-use super::{ALIGNMENT, Families, MAX_BLOCKS, Order, Placement, smaller_heap};
+use super::{Families, MAX_BLOCKS, Order, Placement, smaller_heap};
 use crate::model::{BufferId, EventKind, NO_ROW, Program};
 
 /// A family with the live ranges of its members, in events of buffers that take space; both ends are inclusive.
@@ -71,15 +71,15 @@ fn groups(program: &Program, trace: usize, families: &Families) -> Vec<Group> {
 /// Packs the families of a dump in the order of their sizes and in that of their spans, and keeps the smaller heap;
 /// `None` if there are more than `MAX_BLOCKS` of them.
 #[must_use]
-pub fn colocated(program: &Program, trace: usize, families: &Families) -> Option<Placement> {
+pub fn colocated(program: &Program, trace: usize, families: &Families, alignment: u64) -> Option<Placement> {
     if families.list.len() > MAX_BLOCKS {
         return None;
     }
     let groups = groups(program, trace, families);
     // The compiler compares heaps in whole steps of the alignment, the last block's too.
-    let in_steps = |heap: u64| heap.div_ceil(ALIGNMENT);
+    let in_steps = |heap: u64| heap.div_ceil(alignment);
     let times = times(&groups);
-    Some(smaller_heap(|order| packed(&groups, &times, order, families.list.len()), in_steps))
+    Some(smaller_heap(|order| packed(&groups, &times, (order, alignment), families.list.len()), in_steps))
 }
 
 /// The live ranges of all groups, one group after the other.
@@ -88,7 +88,7 @@ fn times(groups: &[Group]) -> Times {
     Times::new(&ranges)
 }
 
-fn packed(groups: &[Group], times: &Times, order: Order, families: usize) -> Placement {
+fn packed(groups: &[Group], times: &Times, (order, alignment): (Order, u64), families: usize) -> Placement {
     let mut ranked: Vec<(&Group, Range<usize>)> = Vec::with_capacity(groups.len());
     for group in groups {
         let first = ranked.last().map_or(0, |(_, ranges)| ranges.end);
@@ -103,7 +103,7 @@ fn packed(groups: &[Group], times: &Times, order: Order, families: usize) -> Pla
         (std::cmp::Reverse((first, second)), group.id)
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; families] };
-    let mut occupied = Occupied::new(times, false);
+    let mut occupied = Occupied::new(times, false, alignment);
     for (group, ranges) in ranked {
         let offset = occupied.place(group.size, ranges);
         placement.offsets[group.family] = offset;
@@ -114,6 +114,7 @@ fn packed(groups: &[Group], times: &Times, order: Order, families: usize) -> Pla
 
 #[cfg(test)]
 mod tests {
+    use super::super::ALIGNMENT;
     use super::*;
 
     fn group(family: usize, size: u64, own: (u32, u32), ranges: &[(u32, u32)]) -> Group {
@@ -127,7 +128,7 @@ mod tests {
             group(1, 2 * ALIGNMENT, (4, 6), &[(4, 6)]),
             group(2, ALIGNMENT, (1, 9), &[(1, 9)]),
         ];
-        let placement = packed(&groups, &times(&groups), Order::Size, 3);
+        let placement = packed(&groups, &times(&groups), (Order::Size, ALIGNMENT), 3);
         assert_eq!(placement.offsets, [0, 0, 3 * ALIGNMENT]);
         assert_eq!(placement.heap, 4 * ALIGNMENT);
     }
@@ -137,6 +138,6 @@ mod tests {
         let short = group(0, ALIGNMENT, (0, 1), &[(0, 1), (2, 9)]);
         let long = group(1, ALIGNMENT, (1, 5), &[(1, 5)]);
         let groups = [short, long];
-        assert_eq!(packed(&groups, &times(&groups), Order::Size, 2).offsets, [ALIGNMENT, 0]);
+        assert_eq!(packed(&groups, &times(&groups), (Order::Size, ALIGNMENT), 2).offsets, [ALIGNMENT, 0]);
     }
 }

@@ -16,10 +16,10 @@ pub enum Order {
     Span,
 }
 
-/// Packs blocks; ties keep the order of the list. Live ranges include both ends.
+/// Packs blocks at multiples of so many bytes; ties keep the order of the list. Live ranges include both ends.
 #[must_use]
-pub fn fallback(blocks: &[Block], order: Order) -> Placement {
-    packed(blocks, &times(blocks), order, &|_| false).unwrap_or_default()
+pub fn fallback(blocks: &[Block], order: Order, alignment: u64) -> Placement {
+    packed(blocks, &times(blocks), (order, alignment), &|_| false).unwrap_or_default()
 }
 
 /// The live ranges of blocks that take space.
@@ -33,7 +33,7 @@ pub(super) fn times(blocks: &[Block]) -> Times {
 pub(super) fn packed(
     blocks: &[Block],
     times: &Times,
-    order: Order,
+    (order, alignment): (Order, u64),
     is_too_large: &dyn Fn(u64) -> bool,
 ) -> Option<Placement> {
     let mut ranked: Vec<u32> = (0..blocks.len() as u32).filter(|&i| blocks[i as usize].size > 0).collect();
@@ -46,7 +46,7 @@ pub(super) fn packed(
         })
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; blocks.len()] };
-    let mut occupied = Occupied::new(times, order == Order::Span);
+    let mut occupied = Occupied::new(times, order == Order::Span, alignment);
     for i in ranked {
         let block = &blocks[i as usize];
         let offset = occupied.place(block.size, i as usize..i as usize + 1);
@@ -77,9 +77,9 @@ mod tests {
             Block { size: K, start: 0, end: 20 },
             Block { size: 2 * K, start: 4, end: 20 },
         ];
-        let by_size = fallback(&blocks, Order::Size);
+        let by_size = fallback(&blocks, Order::Size, ALIGNMENT);
         assert_eq!((by_size.heap, by_size.offsets.clone()), (5 * K, vec![0, 4 * K, 0]));
-        let by_span = fallback(&blocks, Order::Span);
+        let by_span = fallback(&blocks, Order::Span, ALIGNMENT);
         assert_eq!((by_span.heap, by_span.offsets.clone()), (5 * K, vec![K, 0, K]));
     }
 
@@ -125,7 +125,7 @@ mod tests {
                 .map(|(size, start, span)| Block { size: size * 9000, start, end: start + span })
                 .collect();
             for order in [Order::Size, Order::Span] {
-                prop_assert_eq!(fallback(&blocks, order), one_by_one(&blocks, order));
+                prop_assert_eq!(fallback(&blocks, order, ALIGNMENT), one_by_one(&blocks, order));
             }
         }
     }

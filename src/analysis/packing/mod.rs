@@ -2,7 +2,7 @@
 //!
 //! The two packers were determined experimentally with libtpu 0.0.51 and five older releases. A program that fits easily
 //! is packed online in program order ([`online`]); one that would need more than about 83 % of the memory is recompiled
-//! and packed by size ([`fallback`]).
+//! and packed by size ([`fallback`]). A GPU's compiler packs by size or span at once, in finer steps.
 
 mod block;
 mod colocated;
@@ -15,7 +15,7 @@ mod occupied;
 mod online;
 mod times;
 
-pub use block::{ALIGNMENT, Block, Placement};
+pub use block::{ALIGNMENT, Block, GPU_ALIGNMENT, Placement};
 pub use colocated::colocated;
 pub use fallback::{MAX_BLOCKS, Order, fallback};
 pub use families::{Families, Family};
@@ -29,7 +29,17 @@ use super::SpaceAnalysis;
 use crate::model::{Bytes, Program};
 
 /// Fraction of the available memory above which the compiler packs by size and rematerialises.
-pub const FALLBACK_SHARE: f64 = 0.83;
+const FALLBACK_SHARE: f64 = 0.83;
+
+/// Share of what its allocator may take down to which the GPU's compiler computes values again
+/// (`xla_gpu_memory_limit_slop_factor`).
+const RECOMPUTED_ON_GPUS_FROM: f64 = 0.95;
+
+/// Share of the available memory, 0 to 1, from which on the compiler of a TPU or a GPU computes values again.
+#[must_use]
+pub const fn full_from(is_gpu: bool) -> f64 {
+    if is_gpu { RECOMPUTED_ON_GPUS_FROM } else { FALLBACK_SHARE }
+}
 
 /// The compiler's packing algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,17 +63,17 @@ impl Packer {
 
 /// The smaller heap of the two orders of [`fallback`]; `None` if there are more than `MAX_BLOCKS` blocks.
 #[must_use]
-pub fn best_fallback(blocks: &[Block]) -> Option<Placement> {
+pub fn best_fallback(blocks: &[Block], alignment: u64) -> Option<Placement> {
     if blocks.len() > MAX_BLOCKS {
         return None;
     }
-    Some(smaller_heap(|order| fallback(blocks, order), |heap| heap))
+    Some(smaller_heap(|order| fallback(blocks, order, alignment), |heap| heap))
 }
 
 /// As [`best_fallback`], where it comes to less than `below` bytes; `None` where it does not. Packing ends as soon as
 /// that is certain.
 #[must_use]
-pub fn fallback_below(blocks: &[Block], below: u64) -> Option<Placement> {
+pub fn fallback_below(blocks: &[Block], below: u64, alignment: u64) -> Option<Placement> {
     if blocks.len() > MAX_BLOCKS || below == 0 {
         return None;
     }
@@ -77,7 +87,7 @@ pub fn fallback_below(blocks: &[Block], below: u64) -> Option<Placement> {
             let other = known[other].load(Ordering::Relaxed);
             heap >= below || heap > other || (heap == other && !may_equal)
         };
-        let placement = fallback::packed(blocks, &times, order, &is_too_large)?;
+        let placement = fallback::packed(blocks, &times, (order, alignment), &is_too_large)?;
         known[own].store(placement.heap, Ordering::Relaxed);
         Some(placement)
     };
@@ -106,9 +116,10 @@ pub struct Reproduction {
     pub live: Bytes,
 }
 
-/// Packs the unchanged program and compares it with the dump; `None` if the space has no heap trace.
+/// Packs the unchanged program and compares it with the dump; `None` if the space has no heap trace. A GPU's compiler
+/// always packs by size or by span.
 #[must_use]
-pub fn reproduce(program: &Program, space: &SpaceAnalysis) -> Option<Reproduction> {
+pub fn reproduce(program: &Program, space: &SpaceAnalysis, is_gpu: bool) -> Option<Reproduction> {
     let trace = space.xprof.trace?;
     let families = Families::new(program, trace)?;
     let blocks = families.blocks();
@@ -120,11 +131,16 @@ pub fn reproduce(program: &Program, space: &SpaceAnalysis) -> Option<Reproductio
         equal_offsets: families.equal_offsets(program, &placement, extent.0),
         live: Bytes(most_live(&blocks).0),
     };
+    let colocated =
+        |alignment| colocated(program, trace, &families, alignment).map(|packed| compare(packed, Packer::Fallback));
+    if is_gpu {
+        return colocated(GPU_ALIGNMENT);
+    }
     let online = compare(online(&blocks), Packer::Online);
     if online.heap == online.compiler_heap && online.equal_offsets >= 1.0 {
         return Some(online);
     }
-    let Some(fallback) = colocated(program, trace, &families).map(|p| compare(p, Packer::Fallback)) else {
+    let Some(fallback) = colocated(ALIGNMENT) else {
         return Some(online);
     };
     let is_equal = |r: &Reproduction| r.heap == r.compiler_heap;
@@ -171,16 +187,16 @@ mod tests {
         #[test]
         fn blocks_that_live_together_never_overlap(blocks in blocks()) {
             check(&blocks, &online(&blocks))?;
-            check(&blocks, &fallback(&blocks, Order::Size))?;
-            check(&blocks, &fallback(&blocks, Order::Span))?;
+            check(&blocks, &fallback(&blocks, Order::Size, ALIGNMENT))?;
+            check(&blocks, &fallback(&blocks, Order::Span, ALIGNMENT))?;
         }
 
         #[test]
         fn a_smaller_heap_is_found_exactly_where_there_is_one(blocks in blocks(), by in 0u64..4) {
-            let Some(best) = best_fallback(&blocks) else { return Ok(()) };
+            let Some(best) = best_fallback(&blocks, ALIGNMENT) else { return Ok(()) };
             let below = (best.heap + ALIGNMENT).saturating_sub(by * ALIGNMENT / 2);
             let expected = (best.heap < below).then_some(best);
-            prop_assert_eq!(fallback_below(&blocks, below), expected);
+            prop_assert_eq!(fallback_below(&blocks, below, ALIGNMENT), expected);
         }
 
         #[test]

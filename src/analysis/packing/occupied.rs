@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::ALIGNMENT;
 use super::times::{Ends, GROUPS, Times, each, for_each_between};
 
 /// Ranges of addresses, sorted, disjoint and not touching; the ends are aligned.
@@ -26,7 +25,65 @@ pub struct Occupied<'a> {
     /// second, so that nobody needs to know what begins and ends between.
     is_longest_first: bool,
     /// Scratch space: the ranges met by a query.
-    met: Ranges,
+    met: Met,
+    /// Alignment of offsets in bytes.
+    alignment: u64,
+}
+
+/// Ranges met by a query, with the room to put them together with others.
+#[derive(Debug, Default)]
+struct Met {
+    ranges: Ranges,
+    united: Ranges,
+}
+
+/// Part of the ranges met up to which others are added one by one.
+const FEW: usize = 8;
+
+impl Met {
+    /// Adds sorted ranges: where there are many, in one walk along both lists.
+    fn add(&mut self, others: &[(u64, u64)]) {
+        if self.ranges.is_empty() {
+            self.ranges.extend_from_slice(others);
+        } else if others.len() < self.ranges.len() / FEW {
+            for &range in others {
+                merge(&mut self.ranges, range);
+            }
+        } else {
+            self.united.clear();
+            unite(&self.ranges, others, &mut self.united);
+            std::mem::swap(&mut self.ranges, &mut self.united);
+        }
+    }
+}
+
+/// Appends to `united` what two sorted lists of ranges come to.
+fn unite(one: &[(u64, u64)], other: &[(u64, u64)], united: &mut Ranges) {
+    let (mut ones, mut others) = (one.iter().copied(), other.iter().copied());
+    let (mut one, mut other) = (ones.next(), others.next());
+    let mut last: Option<(u64, u64)> = None;
+    loop {
+        let next = match (one, other) {
+            (Some(first), Some(second)) if first.0 <= second.0 => {
+                one = ones.next();
+                first
+            }
+            (_, Some(second)) => {
+                other = others.next();
+                second
+            }
+            (Some(first), None) => {
+                one = ones.next();
+                first
+            }
+            (None, None) => break,
+        };
+        match &mut last {
+            Some(last) if next.0 <= last.1 => last.1 = last.1.max(next.1),
+            _ => united.extend(last.replace(next)),
+        }
+    }
+    united.extend(last);
 }
 
 /// Ranges that are known as long as somebody is to come who looks at them.
@@ -49,13 +106,9 @@ impl Known {
     }
 
     /// Adds them to what a live range meets.
-    fn add_to(&mut self, met: &mut Ranges) {
+    fn add_to(&mut self, met: &mut Met) {
         self.to_come -= 1;
-        if met.is_empty() {
-            met.extend_from_slice(&self.ranges);
-        } else {
-            self.ranges.iter().for_each(|&range| merge(met, range));
-        }
+        met.add(&self.ranges);
     }
 }
 
@@ -63,14 +116,15 @@ impl<'a> Occupied<'a> {
     /// Nothing is occupied yet; `times` knows the live ranges of all blocks to come. If `is_longest_first`, these come one
     /// by one, and none lives longer than one before it.
     #[must_use]
-    pub fn new(times: &'a Times, is_longest_first: bool) -> Self {
+    pub fn new(times: &'a Times, is_longest_first: bool, alignment: u64) -> Self {
         let known = |counts: &[u32]| counts.iter().map(|&to_come| Known::new(to_come)).collect();
         Self {
             levels: times.ends_in.iter().map(|level| known(level)).collect(),
             between: if is_longest_first { Vec::new() } else { known(&times.looked_at) },
             times,
             is_longest_first,
-            met: Ranges::new(),
+            met: Met::default(),
+            alignment,
         }
     }
 
@@ -78,12 +132,12 @@ impl<'a> Occupied<'a> {
     /// lowest of equal ones), or else at the end of the occupied addresses. Returns their offset.
     pub fn place(&mut self, size: u64, ranges: Range<usize>) -> u64 {
         let times = self.times;
-        self.met.clear();
+        self.met.ranges.clear();
         for ends in ranges.clone().filter_map(|range| times.ends(range)) {
             self.meet(ends);
         }
-        let offset = smallest_gap(size, &self.met);
-        let top = offset.saturating_add(size).checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
+        let offset = smallest_gap(size, &self.met.ranges);
+        let top = offset.saturating_add(size).checked_next_multiple_of(self.alignment).unwrap_or(u64::MAX);
         for ends in ranges.filter_map(|range| times.ends(range)) {
             self.occupy(ends, (offset, top));
         }
@@ -187,5 +241,20 @@ mod tests {
             merge(&mut ranges, range);
         }
         assert_eq!(ranges[..], [(10, 70)]);
+    }
+
+    #[test]
+    fn many_ranges_are_added_as_one_by_one() {
+        let every = |step: u64, size: u64| (0..40).map(|k| (k * step, k * step + size)).collect::<Vec<_>>();
+        let lists = [every(30, 7), every(42, 12), every(17, 2), vec![(5, 400)], every(30, 3), every(1000, 1)];
+        let mut met = Met::default();
+        let mut expected = Ranges::new();
+        for list in lists {
+            met.add(&list);
+            for range in list {
+                merge(&mut expected, range);
+            }
+            assert_eq!(met.ranges, expected);
+        }
     }
 }

@@ -4,7 +4,6 @@ use super::model::{Model, Need, Values};
 use super::varying::{Varying, VaryingError};
 use crate::analysis::class::Class;
 use crate::analysis::compare::SpaceComparison;
-use crate::analysis::packing::FALLBACK_SHARE;
 use crate::analysis::scene::Scene;
 use crate::analysis::what_if::{Memory, TryVerdict};
 use crate::model::{BufferId, Bytes};
@@ -33,6 +32,8 @@ pub struct Scaling<'a> {
     pub growers: Vec<Grower>,
     /// Whether either program was already recomputed by the compiler to save memory.
     pub is_recomputed: bool,
+    /// Share of the available memory from which on the compiler computes values again.
+    full_from: f64,
     models: [Model<'a>; 2],
     /// The share of temporaries that is left of each program however much the compiler recomputes.
     irreducible: [f64; 2],
@@ -124,6 +125,7 @@ impl<'a> Scaling<'a> {
             matched: if bytes == 0 { 1.0 } else { matched as f64 / bytes as f64 },
             growers,
             is_recomputed: memories.iter().any(|memory| memory.is_under_pressure()),
+            full_from: memories[1].full_from(),
             varying,
             models,
             irreducible,
@@ -145,7 +147,7 @@ impl<'a> Scaling<'a> {
         let mut range = self.range(value, &told);
         if let Some(Bytes(capacity)) = self.capacity {
             let share = |share: f64| (capacity as f64 * share) as u64;
-            if allocated > share(FALLBACK_SHARE) {
+            if allocated > share(self.full_from) {
                 // The compiler may recompute until it takes about this much, but not what is always live nor what the
                 // backward pass starts from, and each buffer must be whole at some time.
                 let temporaries = allocated.saturating_sub(base) as f64;
@@ -288,6 +290,12 @@ impl<'a> Scaling<'a> {
         Some(low)
     }
 
+    /// As [`Self::largest`], where the compiler need not compute anything again.
+    #[must_use]
+    pub fn largest_without_recomputation(&self) -> Option<i64> {
+        self.largest(self.full_from)
+    }
+
     /// Values worth showing, ascending: those of the dumps, halves and multiples of them, and up to past the largest that
     /// fits.
     #[must_use]
@@ -303,7 +311,7 @@ impl<'a> Scaling<'a> {
         }
         values.extend(self.largest(1.0).filter(|&value| value > 0));
         values.extend(self.largest(1.0).map(|value| value.saturating_add(1)));
-        values.extend(self.largest(FALLBACK_SHARE).filter(|&value| value > 0));
+        values.extend(self.largest_without_recomputation().filter(|&value| value > 0));
         values.sort_unstable();
         values.dedup();
         values

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::law::Law;
-use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Packer};
+use crate::analysis::packing::{self, Block, Packer};
 use crate::analysis::scene::Scene;
 use crate::analysis::what_if::{Memory, Owner, set_dimension};
 use crate::model::{BufferId, ElementType, Program, ShapeNode};
@@ -116,10 +116,13 @@ impl<'a> Model<'a> {
         let live = packing::most_live(&blocks).0;
         let online = packing::online(&blocks).heap;
         let allocated = |heap: u64| base.saturating_add(heap).saturating_add(self.memory.rest);
-        let limit = self.memory.capacity.map(|capacity| (capacity as f64 * FALLBACK_SHARE) as u64);
-        let packer =
-            if limit.is_some_and(|limit| allocated(online) > limit) { Packer::Fallback } else { Packer::Online };
-        let packed = if packer == Packer::Fallback { packing::fallback_below(&blocks, online) } else { None };
+        let limit = self.memory.capacity.map(|capacity| (capacity as f64 * self.memory.full_from()) as u64);
+        let packer = if self.memory.is_gpu || limit.is_some_and(|limit| allocated(online) > limit) {
+            Packer::Fallback
+        } else {
+            Packer::Online
+        };
+        let packed = if packer == Packer::Fallback { self.memory.packed_again(&blocks, online) } else { None };
         let heap = packed.map_or(online, |placement| placement.heap);
         let peak = base.saturating_add(live).saturating_add_signed(self.memory.correction);
         let least = base.saturating_add(families.iter().copied().max().unwrap_or_default());

@@ -57,6 +57,16 @@ impl Again {
         self.first.get(&at).is_some_and(|&first| first < point)
     }
 
+    /// Layers of what is computed again where names tell them.
+    pub fn named(
+        &self,
+        live: &LiveRanges,
+        layer_of: impl Fn(InstructionId) -> Option<u32>,
+    ) -> FastMap<InstructionId, u32> {
+        let is_meant = |at: &InstructionId| live.point_of(at.0).is_some_and(|point| self.is_later(*at, point));
+        self.first.keys().copied().filter(is_meant).filter_map(|at| Some((at, layer_of(at)?))).collect()
+    }
+
     /// Layers of what is computed again: that of the first computation, else the one whose arguments are read.
     /// `layer_at` tells the layer at a point.
     pub fn layers(&self, marks: &[Mark], layer_at: impl Fn(u32) -> Option<u32>) -> FastMap<InstructionId, u32> {

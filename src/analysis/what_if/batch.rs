@@ -152,14 +152,22 @@ pub fn data_arguments(
             false,
         );
     }
+    let is_divided = |base: &Base, node: &ShapeNode, path: &str, parts: i64| {
+        let is_of_grid = fields.contains(node.dimensions.as_slice());
+        parts > 1 && !is_of_grid && !is_returned(base, node) && !holds_state(path)
+    };
     if data.is_empty() {
-        data = candidates(
-            &|base, node, path, parts| {
-                let is_of_grid = fields.contains(node.dimensions.as_slice());
-                parts > 1 && !is_of_grid && !is_returned(base, node) && !holds_state(path)
-            },
+        data = candidates(&is_divided, false);
+    } else if data.iter().all(|data| data.parts <= 1) {
+        // What is divided tells more than a name that stands on what all devices have, such as one simulator's data.
+        let bytes = |data: &[DataArgument]| data.iter().map(|data| bases[data.base as usize].size).sum::<u64>();
+        let divided = candidates(
+            &|base, node, path, parts| classes.of(base.buffer) == Class::Input && is_divided(base, node, path, parts),
             false,
         );
+        if bytes(&divided) > bytes(&data) {
+            data = divided;
+        }
     }
     // One batch: that of the largest argument. A vector of integers may index anything, such as tokens or pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);
@@ -167,6 +175,9 @@ pub fn data_arguments(
         let known =
             Known { families, steps: &found_steps, of_graphs: &of_graphs, fields: &fields, loops: &labels.steps };
         let mut data = batch_by_shape::find(program, classes, bases, &known, is_returned);
+        if data.first().is_some_and(|data| are_positions_of_one(program, classes, bases, data.batch())) {
+            return Vec::new();
+        }
         if let Some(batch) = data.first().map(DataArgument::batch) {
             let of_batch = |base: &Base, node: &ShapeNode| {
                 classes.of(base.buffer) == Class::Cache && node.dimensions.first() == Some(&batch)
@@ -267,6 +278,21 @@ fn batch_of_caches(program: &Program, classes: &Classes, bases: &[Base], labels:
                 .is_some_and(|node| node.element_type.is_index() && node.dimensions.first() == Some(&batch))
     };
     (caches.all(|other| other == batch) && arguments().any(is_of_samples)).then_some(batch)
+}
+
+/// Whether so many tokens are the next positions of one sequence: caches have no dimension of as many samples, and no table
+/// says which of their pages belong to which.
+fn are_positions_of_one(program: &Program, classes: &Classes, bases: &[Base], tokens: i64) -> bool {
+    let arguments = || bases.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
+    let nodes = |class| {
+        arguments().filter(move |base| classes.of(base.buffer) == class).filter_map(|base| node_of(program, base))
+    };
+    let mut caches = nodes(Class::Cache).filter(|node| node.dimensions.len() > 2).peekable();
+    let is_table = |node: &ShapeNode| node.element_type.is_index() && node.dimensions.len() > 1;
+    caches.peek().is_some()
+        && caches.all(|node| !node.dimensions.contains(&tokens))
+        && !nodes(Class::Input).any(is_table)
+        && !nodes(Class::Weight).any(is_table)
 }
 
 /// Numbers of nodes and edges of a graph: an integer vector with one element for each edge says which node's row a

@@ -1,10 +1,13 @@
 //! Edit of a dimension: another size for it, and for what follows it.
 
+use std::collections::HashSet;
+
 use super::base::{Base, Role};
 use super::follows::Follows;
 use super::memory::{HARDLY_ANY, Owner};
 use super::resize;
 use super::state::State;
+use crate::analysis::names::argument::Hint;
 use crate::model::{Bytes, ShapeNode, outline};
 
 /// Fewest positions of which one may be cut off.
@@ -38,6 +41,11 @@ impl State<'_> {
         if is_of_data {
             self.warn(format!("inputs and weights both have a dimension of {from}; that of the inputs is changed"));
         }
+        // What is written into a cache does not make it as long: it has its own length.
+        let is_cache =
+            |base: &&Base| matches!(&base.role, Role::Argument { path, .. } if Hint::of(path) == Hint::Cache);
+        let caches = memory.base.iter().filter(is_cache).filter_map(|base| resize::node_of(self.program, base.buffer));
+        let of_caches: HashSet<i64> = caches.flat_map(|node| node.dimensions.iter().copied()).collect();
         let followed = memory.followed_size(self.program, from, is_of_data);
         let weights = memory.weights(self.program);
         let items =
@@ -46,7 +54,8 @@ impl State<'_> {
             let mut is_changed = false;
             for at in follows.dimensions() {
                 let size = node.dimensions.get(at).copied().filter(|&size| size % from == 0);
-                if let Some(size) = size.filter(|&size| is_of_data || size != from) {
+                let is_own = |size: i64| size != from && of_caches.contains(&size);
+                if let Some(size) = size.filter(|&size| (is_of_data || size != from) && !is_own(size)) {
                     resize::set_dimension(node, at, (size / from).saturating_mul(to));
                     is_changed = true;
                 }

@@ -16,8 +16,13 @@ pub(super) enum Follows {
 
 impl Follows {
     pub(super) fn of(marks: &[Mark]) -> Self {
-        let known = marks.iter().filter(|mark| mark.dimension < u32::BITS);
-        match known.fold(0u32, |set, mark| set | 1 << mark.dimension) {
+        let known = || marks.iter().filter(|mark| mark.dimension < u32::BITS);
+        // What a dimension has of it beside one that has more than twice as much is a remainder, not another part.
+        let most = known().map(|mark| mark.size).max().unwrap_or(0);
+        let in_dimension =
+            |dimension| known().filter(move |mark| mark.dimension == dimension).map(|mark| mark.size).max();
+        let is_meant = |mark: &&Mark| in_dimension(mark.dimension).is_some_and(|size| size > most / 2);
+        match known().filter(is_meant).fold(0u32, |set, mark| set | 1 << mark.dimension) {
             0 if marks.is_empty() => Self::Nowhere,
             0 => Self::Unknown,
             set => Self::In(set),
@@ -63,6 +68,8 @@ mod tests {
     #[test]
     fn what_follows_somewhere_is_no_longer_unknown() {
         let mark = |dimension| Mark { dimension, inner: 1, size: 8 };
+        let rest = Mark { dimension: 0, inner: 1, size: 3 };
+        assert_eq!(Follows::of(&[rest, mark(2)]).dimensions().collect::<Vec<_>>(), [2], "a remainder");
         let both = Follows::of(&[mark(1), mark(3), Mark::UNKNOWN]);
         assert_eq!(both.dimensions().collect::<Vec<_>>(), [1, 3]);
         assert_eq!(Follows::of(&[Mark::UNKNOWN]), Follows::Unknown);

@@ -22,7 +22,7 @@ use crate::analysis::flow::{Value, is_blank, node_at};
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
-use crate::analysis::packing::{Block, FALLBACK_SHARE, Families};
+use crate::analysis::packing::{self, Block, Families};
 use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
@@ -30,12 +30,11 @@ use crate::model::{
     Opcode, Program, TpuGeneration, outline,
 };
 
-/// Share of what its allocator may take down to which the GPU's compiler computes values again
-/// (`xla_gpu_memory_limit_slop_factor`).
-const RECOMPUTED_ON_GPUS_FROM: f64 = 0.95;
-
 /// Temporaries below this fraction (1/20) of what is allocated leave the compiler nothing to save.
 pub(super) const HARDLY_ANY: u64 = 20;
+
+/// Part of the largest temporary from which on what is recomputed shows that layers are checkpointed.
+const OF_LAYERS: u64 = 16;
 
 /// A buffer whose size a change may alter.
 #[derive(Debug, Clone, Copy)]
@@ -444,6 +443,16 @@ impl Memory {
         *once(&self.has_backward, || self.kept.passes.contains(&Pass::Backward))
     }
 
+    /// Whether layers are checkpointed already: more is recomputed than a loss in parts alone does.
+    #[must_use]
+    pub fn has_checkpoints(&self) -> bool {
+        let rows = || self.families.list.iter().enumerate().filter(|row| !self.kept.has_own_remedy(row.0));
+        let largest = rows().map(|row| row.1.size).max().unwrap_or(0);
+        rows().any(|(row, family)| {
+            self.kept.passes.get(row) == Some(&Pass::Recomputed) && family.size >= largest / OF_LAYERS
+        })
+    }
+
     /// Whether the compiler was already short of memory, and so packed by size and rematerialised.
     #[must_use]
     pub fn is_under_pressure(&self) -> bool {
@@ -452,9 +461,16 @@ impl Memory {
         self.rematerialised > 0 || (self.temporaries() > self.allocated / HARDLY_ANY && is_full())
     }
 
-    /// Share of the available memory from which on the compiler computes values again.
-    pub(super) const fn full_from(&self) -> f64 {
-        if self.is_gpu { RECOMPUTED_ON_GPUS_FROM } else { FALLBACK_SHARE }
+    /// Alignment of the heap's blocks in bytes.
+    #[must_use]
+    pub const fn alignment(&self) -> u64 {
+        if self.is_gpu { packing::GPU_ALIGNMENT } else { packing::ALIGNMENT }
+    }
+
+    /// Share of the available memory, 0 to 1, from which on the compiler computes values again.
+    #[must_use]
+    pub const fn full_from(&self) -> f64 {
+        packing::full_from(self.is_gpu)
     }
 
     /// Rows of the arguments whose path passes a test.

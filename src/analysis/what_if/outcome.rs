@@ -121,6 +121,7 @@ mod tests {
             left_out: Vec::new(),
             is_bound: false,
             warnings: Vec::new(),
+            scan_segments: None,
             pairs: Vec::new(),
             sizes: Sizes::default(),
             placement: Placement::default(),

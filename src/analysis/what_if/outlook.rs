@@ -5,7 +5,7 @@ use super::outcome::UNTOLD;
 use super::prediction::{DependsOn, Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
 use super::state::{Kinds, Sizes};
 use super::trial::Trial;
-use crate::analysis::packing::{self, FALLBACK_SHARE, Packer, Placement};
+use crate::analysis::packing::{Packer, Placement};
 use crate::model::Bytes;
 
 /// How many times the temporaries of one device it may hold where nothing keeps activations divided: a program with
@@ -101,7 +101,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         };
         let ((heap_online, placement), cases) = rayon::join(|| trial.packed(depth, known), cases);
         let online = allocated(heap_online);
-        let packer = if trial.is_above(online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
+        let packer = if memory.is_gpu || trial.is_tight(online) { Packer::Fallback } else { Packer::Online };
         // The second packer is slow, and no packer brings the heap below what is live at once.
         let is_asked = depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict);
         let is_packed_again = is_asked && heap_online > live;
@@ -109,7 +109,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let (heap, fallback) = if !is_packed_again {
             (heap_online, None)
         } else if depth == Depth::Packed {
-            let fallback = packing::fallback_below(&sizes.blocks, heap_online);
+            let fallback = memory.packed_again(&sizes.blocks, heap_online);
             (fallback.as_ref().map_or(heap_online, |fallback| fallback.heap), fallback)
         } else {
             (memory.fallback_below(&sizes.blocks, heap_online), None)
@@ -146,7 +146,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
     /// Where there is not room for all of it, the compiler computes again only as much as it must.
     fn fill_the_room(&mut self) {
         let Trial { memory, least, brought_back, .. } = *self.trial;
-        let is_more = |usual: &u64| self.expected < *usual && self.trial.is_above(brought_back, FALLBACK_SHARE);
+        let is_more = |usual: &u64| self.expected < *usual && self.trial.is_tight(brought_back);
         let Some(usual) = self.trial.share_of_room(RECOMPUTED_USUALLY).filter(is_more) else { return };
         // What fits so already is filled to about the same.
         let now = if memory.is_over() { u64::MAX } else { memory.allocated };
@@ -171,7 +171,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let copies = rows().map(|row| sizes.base[row]).fold(0u64, u64::saturating_add);
         let is_state_divided = (0..sizes.base.len()).any(|row| !memory.roles[row].is_trained && is_divided(row));
         let with_copies = self.expected.saturating_add(copies);
-        if are_weights_divided || !is_state_divided || self.trial.is_above(with_copies, FALLBACK_SHARE) {
+        if are_weights_divided || !is_state_divided || self.trial.is_tight(with_copies) {
             return;
         }
         self.unfilled = self.unfilled.min(self.expected);
@@ -235,7 +235,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
     /// The fewest bytes if the compiler recomputes all it can.
     fn floor(&self) -> u64 {
         let Trial { memory, program, edits, sizes, most_live: (_, at), least, brought_back, .. } = self.trial;
-        let is_short = self.is_changed() && self.trial.is_above(self.expected.max(*brought_back), FALLBACK_SHARE);
+        let is_short = self.is_changed() && self.trial.is_tight(self.expected.max(*brought_back));
         if memory.is_gpu {
             let saved = self.expected as f64 * RECOMPUTED_ON_GPUS;
             return (*least).min(self.expected.saturating_sub(saved as u64));
@@ -250,7 +250,8 @@ impl<'t, 'a> Outlook<'t, 'a> {
 
     /// The packer in program order may find less room between edited live ranges than the compiler will, or not.
     fn widen_by_packing(&mut self) {
-        if !self.is_changed() || self.packer != Packer::Online {
+        // A GPU's compiler packs by size, but of a changed program the order is not known to the byte either.
+        if !self.is_changed() || (self.packer != Packer::Online && !self.trial.memory.is_gpu) {
             return;
         }
         let high = (self.online as f64 * (1.0 + band_of(self.trial.state.kinds))) as u64;
@@ -443,7 +444,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let lowest = self.base.saturating_add((live as f64 * state.least_factor) as u64);
         // What needs less than the program that the compiler has made is packed without more recomputation.
         let is_less = self.expected <= memory.allocated && self.fits_now();
-        let is_full = self.trial.is_above(self.expected, FALLBACK_SHARE);
+        let is_full = self.trial.is_tight(self.expected);
         Prediction {
             edits: edits.clone(),
             base: Bytes(self.base),
@@ -471,6 +472,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
             left_out: state.left_out.clone(),
             is_bound,
             warnings,
+            scan_segments: state.scan_segments,
             pairs: state.pairs.clone(),
             sizes: Sizes::default(),
             placement: self.placement,

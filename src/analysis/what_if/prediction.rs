@@ -4,8 +4,7 @@ use super::edit::Edit;
 use super::memory::{HARDLY_ANY, Memory};
 use super::outcome::Outcome;
 use super::state::{Kinds, Sizes, State};
-use crate::analysis::names::pass::Pass;
-use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Packer, Placement};
+use crate::analysis::packing::{self, Block, Packer, Placement};
 use crate::model::{BufferId, Bytes, UnitSystem, thousands};
 
 /// How much of a [`Prediction`] is computed.
@@ -163,6 +162,8 @@ pub struct Prediction {
     pub is_bound: bool,
     /// Caveats, one sentence each.
     pub warnings: Vec<String>,
+    /// Segments and their steps, where a scan is divided into these, each checkpointed as a whole.
+    pub scan_segments: Option<(u64, u64)>,
     /// Pairs of argument and result that share memory by these changes: rows of the memory's base.
     pub pairs: Vec<(u32, u32)>,
     /// Sizes and lifetimes.
@@ -263,9 +264,7 @@ impl Memory {
         // The compiler recomputes parts of layers, too.
         let least_kept = floor;
         let floor = match self.room() {
-            Some(capacity) if floor > capacity && !self.kept.passes.contains(&Pass::Recomputed) => {
-                share(floor, 1.0 - WITHIN_LAYERS)
-            }
+            Some(capacity) if floor > capacity && !self.has_checkpoints() => share(floor, 1.0 - WITHIN_LAYERS),
             _ => floor,
         };
         // Bytes if nothing is computed twice.
@@ -423,7 +422,7 @@ impl Memory {
         }
         let mut top = peak.saturating_add(high);
         if self.is_under_pressure() && kinds != Kinds::default() && !kinds.by_hand {
-            top = top.max(self.capacity.map_or(0, |c| (c as f64 * FALLBACK_SHARE) as u64).min(self.peak));
+            top = top.max(self.capacity.map_or(0, |c| (c as f64 * self.full_from()) as u64).min(self.peak));
         }
         (Bytes(peak.saturating_sub(low).min(lowest.max(1))), Bytes(top))
     }

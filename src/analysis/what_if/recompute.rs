@@ -274,8 +274,22 @@ impl State<'_> {
         let (needed, backward, over) = times;
         let (first, last) = self.spans[row as usize];
         let end = parts.last_reads[row as usize];
-        if end == NO_ROW || first >= turn.at || last <= needed {
+        if end == NO_ROW || first >= turn.at {
             return false;
+        }
+        if last <= needed {
+            // What is kept only for what the compiler computes again early, which its layer does now.
+            let is_kept = turn.is_read_again(row) && end < last;
+            if is_kept {
+                self.spans.to_mut()[row as usize].1 = end.max(first);
+            }
+            return is_kept;
+        }
+        // What the compiler computes again before the turn is computed again with its layer alone.
+        let is_early = turn.is_again(row) && !turn.is_by_use && end <= first;
+        if is_early && last > backward {
+            self.spans.to_mut()[row as usize] = (backward, last.min(over.saturating_sub(1)));
+            return true;
         }
         self.spans.to_mut()[row as usize].1 = end.max(first);
         let until = if last > backward { last.min(over.saturating_sub(1)) } else { backward + (last - needed) };
@@ -415,6 +429,7 @@ impl State<'_> {
                 "the loop passes on as much as it saves in each step: predicted for {} segments of {} steps, each checkpointed as a whole (a scan in a scan)",
                 segments.count, segments.length
             ));
+            self.scan_segments.get_or_insert((segments.count, segments.length));
             (segments.inputs, segments.again)
         };
         self.made_again.push((again, backward, last, row));

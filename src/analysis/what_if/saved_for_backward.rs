@@ -130,7 +130,10 @@ impl SavedForBackward {
             kept.sequence = lengths.filter(|length| !sides.contains(length)).max();
         }
         let of_data: HashSet<i64> = data.iter().flat_map(|d| d.dimensions.iter().copied()).collect();
-        let is_argument = |base: &&Base| matches!(base.role, Role::Argument { .. });
+        // The positions of a cache are no classes.
+        let classes = analysis.classes(program);
+        let is_argument =
+            |base: &&Base| matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) != Class::Cache;
         let of_arguments: HashSet<i64> = bases
             .iter()
             .filter(is_argument)
@@ -230,7 +233,14 @@ impl SavedForBackward {
         let largest = kept.scores.iter().max_by_key(size).and_then(|&row| node(row as usize));
         let positions = |node: &ShapeNode| repeated(&node.dimensions).or(node.dimensions.iter().copied().max());
         kept.sequence = largest.and_then(positions).or(kept.sequence);
-        kept.are_crossed = largest.is_some_and(|node| repeated(&node.dimensions).is_none());
+        // Of relative positions there are more than of positions: as large as scores are those for which they are made.
+        let is_of_both = |largest: &ShapeNode, row: u32| {
+            let side = node(row as usize).and_then(|own| repeated(&own.dimensions));
+            side.is_some_and(|side| largest.dimensions.contains(&side))
+        };
+        kept.are_crossed = largest.is_some_and(|largest| {
+            repeated(&largest.dimensions).is_none() && !kept.scores.iter().any(|&row| is_of_both(largest, row))
+        });
         kept
     }
 

@@ -9,6 +9,7 @@ use super::resize;
 use super::saved_for_backward::is_among;
 use super::state::State;
 use crate::analysis::flow::is_all_gather;
+use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::model::{FastSet, Opcode, Program, ShapeNode, outline};
 
@@ -198,13 +199,25 @@ impl State<'_> {
             None => Follows::Unknown,
         };
         let is_data = |owner| matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
-        let items = self.items_of(accept).map(|item| (item, (is_data(memory.items[item].owner), follows(item))));
-        self.change_by(items, |node, (is_data, follows)| {
+        // The dimension of a single sample is often left out.
+        let is_of_one = |owner| {
+            let Owner::Family(row) = owner else { return false };
+            let pass = memory.kept.passes.get(row as usize);
+            whole == 1 && matches!(pass, Some(Pass::Forward | Pass::Backward | Pass::Recomputed))
+        };
+        let items = self.items_of(accept).map(|item| {
+            let owner = memory.items[item].owner;
+            (item, (is_data(owner), follows(item), is_of_one(owner)))
+        });
+        self.change_by(items, |node, (is_data, follows, is_of_one)| {
             let at: Vec<usize> = match follows {
                 Follows::In(_) => follows.dimensions().filter(|&at| at < node.dimensions.len()).collect(),
                 _ if !is_data && by_size.is_weight(node) => Vec::new(),
                 Follows::Nowhere if !is_data && node.element_type.is_float() => Vec::new(),
-                _ => by_size.dimension(node).into_iter().collect(),
+                _ => {
+                    let is_meant = is_of_one && node.element_type.is_float() && outline(&node.dimensions).len() > 1;
+                    by_size.dimension(node).or(is_meant.then_some(0)).into_iter().collect()
+                }
             };
             for &at in &at {
                 let before = node.dimensions[at];

@@ -77,6 +77,8 @@ pub struct State<'a> {
     /// Families of stacks that scans save now and whose steps compute them again: family, steps, and when the backward
     /// pass begins to.
     pub(super) again_in_scans: Vec<(u32, i64, u32)>,
+    /// Segments and their steps, where a scan is divided into these, each checkpointed as a whole.
+    pub(super) scan_segments: Option<(u64, u64)>,
     /// What block-wise attention may keep.
     pub(super) sums: Vec<RowSums>,
     /// Rows of arguments that are donated.
@@ -160,6 +162,7 @@ impl<'a> State<'a> {
             added: Vec::new(),
             made_again: Vec::new(),
             again_in_scans: Vec::new(),
+            scan_segments: None,
             sums: Vec::new(),
             donated: Vec::new(),
             pairs: Vec::new(),

@@ -6,7 +6,7 @@ use super::outlook::Outlook;
 use super::prediction::{Depth, Prediction, ROOM};
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
-use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Placement};
+use crate::analysis::packing::{self, Block, Moves, Placement};
 use crate::model::{Bytes, Program};
 
 /// Changes applied to the memory of a program; nothing is packed yet.
@@ -51,7 +51,7 @@ impl<'a> Trial<'a> {
             let kept = state.without_recomputation(&sizes);
             let live = packing::most_live(&kept.blocks);
             brought_back = memory.least_of(&kept, live.0);
-            let limit = memory.room().map_or(u64::MAX, |room| (room as f64 * FALLBACK_SHARE) as u64);
+            let limit = memory.room().map_or(u64::MAX, |room| (room as f64 * memory.full_from()) as u64);
             if brought_back.saturating_add(live.0 / ROOM) <= limit {
                 (sizes, most_live, least) = (kept, live, brought_back);
             }
@@ -69,6 +69,11 @@ impl<'a> Trial<'a> {
     /// A share of the memory that the compiler makes room in, in bytes; `None` where that is unknown.
     pub(super) fn share_of_room(&self, share: f64) -> Option<u64> {
         self.memory.room().map(|room| (room as f64 * share) as u64)
+    }
+
+    /// Whether so many bytes leave so little of that memory that the compiler computes values again.
+    pub(super) fn is_tight(&self, bytes: u64) -> bool {
+        self.is_above(bytes, self.memory.full_from())
     }
 
     /// Whether so many bytes are more than a share of that memory.
@@ -159,14 +164,19 @@ impl Memory {
         Trial::new(self, program, edits).least()
     }
 
-    /// Bytes of the heap packed by size where that comes to less than `online`, those of packing in program order: some
-    /// changes leave the blocks as they are.
+    /// The heap packed by size or by span where that comes to less than `online`, the bytes of packing in program order, in
+    /// which a GPU's compiler does not pack.
+    pub fn packed_again(&self, blocks: &[Block], online: u64) -> Option<Placement> {
+        packing::fallback_below(blocks, if self.is_gpu { u64::MAX } else { online }, self.alignment())
+    }
+
+    /// Bytes of the heap as [`Self::packed_again`] packs it, or `online`: some changes leave the blocks as they are.
     pub(super) fn fallback_below(&self, blocks: &[Block], online: u64) -> u64 {
         // So many are not packed, and not kept as a key.
         if blocks.len() > packing::MAX_BLOCKS {
             return online;
         }
-        let packed = || packing::fallback_below(blocks, online).map_or(online, |placement| placement.heap);
+        let packed = || self.packed_again(blocks, online).map_or(online, |placement| placement.heap);
         *self.packed_by_size.value(blocks, packed)
     }
 

@@ -66,6 +66,8 @@ pub struct Turn {
     pub on_chip: Vec<OnChip>,
     /// Whether each family holds what was computed before, by family.
     is_again: Vec<bool>,
+    /// Whether something reads each family before the turn only to compute something of its layer again, by family.
+    is_read_again: Vec<bool>,
     /// Whether layers are known by what operations read, as op names show none.
     pub(super) is_by_use: bool,
 }
@@ -135,6 +137,7 @@ impl Turn {
             Some(computed.is_later(made, live.point_of(made.0)?))
         };
         turn.is_again = families.list.iter().map(|family| is_again(family) == Some(true)).collect();
+        turn.is_read_again = vec![false; families.list.len()];
         let evicted = Evicted::new(program, live, families, forward);
         let windows: Vec<Window> = if known.is_empty() {
             let used = used.unwrap_or_else(|| LayerUse::new(program, live.sequence()));
@@ -189,6 +192,7 @@ impl Turn {
             for (reader, layer) in readers.into_iter().zip(layers) {
                 layer_of_reader.insert(reader, layer.map(|layer| turn.row_of(&mut rows, layer)));
             }
+            again = computed.named(live, |at| layer_of_reader.get(&at.0).copied().flatten());
         }
         // In an order that is the same in every run: what is added is packed in it.
         let mut on_chip: BTreeMap<(u32, u32), OnChip> = BTreeMap::new();
@@ -232,6 +236,7 @@ impl Turn {
             };
             // What is computed again early need not be, where its whole layer is.
             if again.contains_key(&InstructionId(reader)) && turn.layer_of[family] == layer {
+                turn.is_read_again[family] = true;
                 continue;
             }
             turn.reads.push(Read { family: family as u32, time, layer, reader });
@@ -335,6 +340,12 @@ impl Turn {
     #[must_use]
     pub fn is_again(&self, family: u32) -> bool {
         self.is_again.get(family as usize).copied().unwrap_or_default()
+    }
+
+    /// Whether something reads a family before the turn only to compute something of its layer again.
+    #[must_use]
+    pub fn is_read_again(&self, family: u32) -> bool {
+        self.is_read_again.get(family as usize).copied().unwrap_or_default()
     }
 
     /// Whether another layer of the forward pass reads a family.

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::analysis::packing::FALLBACK_SHARE;
 use crate::analysis::scaling::{Grower, Scaling, ScalingPoint};
 
 /// What two dumps tell about other values.
@@ -103,7 +102,7 @@ pub fn build(program: &str, scaling: &Scaling<'_>, values: &[i64], top: usize) -
         is_recomputed: scaling.is_recomputed,
         are_unlike: scaling.are_unlike(),
         largest_that_fits: scaling.largest(1.0),
-        largest_without_recomputation: scaling.largest(FALLBACK_SHARE),
+        largest_without_recomputation: scaling.largest_without_recomputation(),
         points: values.iter().map(|&value| point(scaling.at(value))).collect(),
         growers: scaling.growers.iter().take(rows).map(grower).collect(),
         grower_count: scaling.growers.len(),

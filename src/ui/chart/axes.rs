@@ -12,7 +12,7 @@ use crate::ui::widget::theme::{Theme, size};
 /// Width of the tick labels left of a plot, in points.
 pub const LEFT: f32 = 68.0;
 /// Width of the limit's label right of a plot, in points.
-pub const RIGHT: f32 = 76.0;
+pub const RIGHT: f32 = 82.0;
 /// Margin right of a plot without a limit, in points.
 pub const RIGHT_PLAIN: f32 = 14.0;
 /// Height of the tick labels below a plot, in points.

@@ -65,7 +65,9 @@ fn buffer_card(
     let Scene { program, analysis, space, .. } = scene;
     let kind = category(program, buffer);
     let class = analysis.class_now(program, buffer);
-    let name = program.buffer_name(buffer);
+    // As everywhere: what it is, where the program tells; then the compiler's own name below.
+    let own_name = program.buffer_name(buffer);
+    let label = analysis.labels(program).of(program, buffer).map(|label| label.text);
     let size_bytes = program.buffers.size_of(buffer);
     let instruction = program.buffers.instruction_of(buffer);
     let metadata = instruction.map(|i| program.text.metadata(i)).unwrap_or_default();
@@ -73,8 +75,13 @@ fn buffer_card(
         let (rect, _) = ui.allocate_exact_size(Vec2::splat(11.0), Sense::hover());
         paint_swatch(ui.painter(), rect, colors::slot_of_class(class), theme);
         let width = ui.available_width();
-        cut_label(ui, &name, Weight::SemiBold.at(size::LEAD), theme.text, width);
+        let name = label.as_ref().unwrap_or(&own_name);
+        cut_label(ui, name, Weight::SemiBold.at(size::LEAD), theme.text, width);
     });
+    if label.is_some_and(|label| label != own_name) {
+        let width = ui.available_width();
+        cut_label(ui, &own_name, Weight::Regular.at(size::SMALL), theme.text3, width);
+    }
     ui.horizontal(|ui| {
         // The class, what the buffer is for, is a guess; the category is the compiler's.
         if class.name() != kind.name() {
