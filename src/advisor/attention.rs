@@ -143,6 +143,34 @@ fn is_any_made(
     })
 }
 
+/// Whether scores by relative position are shifted into place: padded by a column, or to twice as many, and read anew in
+/// rows of the scores' length.
+fn are_shifted(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
+    let program = case.program;
+    let scores: FastSet<Vec<i64>> =
+        held.iter().filter_map(|t| case.node(t.buffer)).map(|node| outline(&node.dimensions)).collect();
+    // What is left of the scores' dimensions where the padded one is taken back.
+    let is_padded = |dimensions: &[i64]| {
+        (0..dimensions.len()).any(|place| {
+            let with = |size: i64| {
+                let mut own = dimensions.to_vec();
+                own[place] = size;
+                own.sort_unstable();
+                size >= LEAST_POSITIONS && scores.contains(&own)
+            };
+            let size = dimensions[place];
+            with(size - 1) || (size % 2 == 0 && with(size / 2))
+        })
+    };
+    program.instructions.ids().any(|at| {
+        program.opcode_name(at) == "pad"
+            && program.shape_of(at).is_some_and(|shape| {
+                let node = shape.root();
+                node.element_type.is_float() && node.dimensions.len() > 3 && is_padded(&outline(&node.dimensions))
+            })
+    })
+}
+
 /// What block-wise attention keeps of the scores for the backward pass. Without a scan the compiler makes the rows that
 /// the backward kernel of JAX's flash attention reads as soon as it has their numbers.
 fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
@@ -177,6 +205,8 @@ enum InTheWay {
     Dropout,
     /// A trained bias for each pair of positions, with the path of the largest.
     Bias(String),
+    /// A term for the distance of each pair of positions, made of the queries: as in Transformer-XL.
+    Relative,
     /// No softmax at all: another function of each score, as in HSTU.
     NoSoftmax,
 }
@@ -194,6 +224,9 @@ impl InTheWay {
         biases.sort_by_key(|argument| std::cmp::Reverse(case.memory.base[argument.0].size));
         if let Some((_, path, ..)) = biases.first() {
             return Some(Self::Bias((*path).to_owned()));
+        }
+        if are_shifted(case, held) {
+            return Some(Self::Relative);
         }
         let program = case.program;
         let elements = |at: InstructionId| program.shape_of(at).map(|shape| shape.root().element_count());
@@ -230,6 +263,12 @@ impl InTheWay {
             }
             Self::NoSoftmax => {
                 "; both compute a softmax, which these scores have not: blocks of queries in `jax.lax.map`, with `jax.checkpoint` around each, do the same for any function of them".to_owned()
+            }
+            Self::Relative if is_gpu => {
+                "; this model adds a term by relative position to its scores, which it takes as `bias`, an array of all pairs, as large as the scores: blocks of queries in `jax.lax.map`, with `jax.checkpoint` around each, need none".to_owned()
+            }
+            Self::Relative => {
+                "; this model adds a term by relative position to its scores, which splash attention does not take, and flash attention only as an array of all pairs (`ab`), as large as the scores: blocks of queries in `jax.lax.map`, with `jax.checkpoint` around each, need none".to_owned()
             }
             Self::Bias(path) if is_gpu => format!(
                 "; this model adds a trained bias to its scores (`{path}`), which it takes as `bias`, an array of all pairs, whose gradient is as large as the scores"

@@ -161,6 +161,16 @@ fn a_scan_whose_steps_pass_on_what_they_save_is_checkpointed_in_segments() {
 }
 
 #[test]
+fn kernels_that_cannot_shift_scores_are_offered_with_that_said() {
+    let path = Files::of_project().ending("pairs/relative_xl_v4/before.hlo.pb");
+    let profile = open_path(&path, &Progress::default()).expect("opens");
+    let analysis = ProfileAnalysis::new(&profile);
+    let findings = advise(&profile, &analysis).findings;
+    let scores = findings.iter().find(|finding| finding.rule == "attention_scores").map(ToString::to_string);
+    assert!(scores.is_some_and(|words| words.contains("a term by relative position")));
+}
+
+#[test]
 fn advice_that_nobody_waits_for_is_not_given() {
     let profile = open_path(&Files::of_project().case("v5e_gpt_m_oom"), &Progress::default()).expect("opens");
     let analysis = ProfileAnalysis::new(&profile);
