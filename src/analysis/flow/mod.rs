@@ -34,6 +34,21 @@ fn root(program: &Program, computation: ComputationId) -> Option<InstructionId> 
     program.computations.get(computation.index()).map(|c| c.root).filter(|&row| row != NO_ROW).map(InstructionId)
 }
 
+/// Whether an instruction only hands on what it reads: from one memory to another, in parts or as it is.
+#[must_use]
+pub fn hands_on(program: &Program, at: InstructionId) -> bool {
+    match opcode(program, at) {
+        Opcode::COPY_START
+        | Opcode::COPY_DONE
+        | Opcode::ASYNC_START
+        | Opcode::ASYNC_DONE
+        | Opcode::BITCAST
+        | Opcode::GET_TUPLE_ELEMENT => true,
+        Opcode::CUSTOM_CALL => program.text.custom_call_target(at) == "ConcatBitcast",
+        _ => false,
+    }
+}
+
 /// Whether an instruction is a matrix product or convolution by a library of the GPU's maker.
 fn is_library_product(program: &Program, at: InstructionId) -> bool {
     opcode(program, at) == Opcode::CUSTOM_CALL && {

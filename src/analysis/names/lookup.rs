@@ -15,7 +15,8 @@ pub fn buffer_name(program: &Program, buffer: BufferId) -> String {
     if op.is_empty() { program.buffer_name(buffer) } else { scope::short(&op, 3) }
 }
 
-/// Framework op name of an instruction; a copy, prefetch or view has that of its operand.
+/// Framework op name of an instruction; a copy, prefetch or view, or the same data in another order or type, has that of its
+/// operand.
 #[must_use]
 pub fn op_name(program: &Program, mut instruction: InstructionId) -> String {
     for _ in 0..MAX_STEPS {
@@ -68,7 +69,8 @@ fn source(program: &Program, instruction: InstructionId) -> Option<InstructionId
         | Opcode::ASYNC_START
         | Opcode::ASYNC_UPDATE
         | Opcode::ASYNC_DONE => Some(InstructionId(first)),
-        _ => None,
+        _ => matches!(program.opcode_name(instruction), "reshape" | "transpose" | "convert")
+            .then_some(InstructionId(first)),
     }
 }
 

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
+use crate::analysis::flow::hands_on;
 use crate::analysis::layer_use::Mark;
 use crate::analysis::live_range::LiveRanges;
 use crate::analysis::names::lookup::{is_rematerialised, rematerialised_at};
 use crate::analysis::packing::{Families, Family};
-use crate::model::{FastMap, InstructionId, Opcode, Program};
+use crate::model::{FastMap, InstructionId, Program};
 
 /// When the instructions that the compiler computes again are computed first.
 #[derive(Debug, Default)]
@@ -95,21 +96,9 @@ pub(super) fn add_copies(program: &Program, sequence: &[u32], layers: &mut FastM
     let mut readers = vec![Readers::None; program.instructions.opcode.len()];
     for &row in sequence.iter().rev() {
         let at = InstructionId(row);
-        let hands_on = match program.instructions.opcode.get(at.index()) {
-            Some(
-                &(Opcode::COPY_START
-                | Opcode::COPY_DONE
-                | Opcode::ASYNC_START
-                | Opcode::ASYNC_DONE
-                | Opcode::BITCAST
-                | Opcode::GET_TUPLE_ELEMENT),
-            ) => true,
-            Some(&Opcode::CUSTOM_CALL) => program.text.custom_call_target(at) == "ConcatBitcast",
-            _ => false,
-        };
         let own = match layers.get(&at) {
             Some(&layer) => Readers::Again(layer),
-            None if hands_on => readers[at.index()],
+            None if hands_on(program, at) => readers[at.index()],
             None => Readers::Others,
         };
         if let Readers::Again(layer) = own {

@@ -170,6 +170,42 @@ impl fmt::Display for Edit {
 }
 
 impl Edit {
+    /// Whether another change is the same one with another strength, such as twice as many micro-batches, so that only one
+    /// of them can be meant.
+    #[must_use]
+    pub fn is_another_strength_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Micro(_), Self::Micro(_))
+            | (Self::Batch(_), Self::Batch(_))
+            | (Self::Compute(_), Self::Compute(_)) => true,
+            (Self::Remat(scope, _), Self::Remat(of, _)) | (Self::Chunk(scope, _), Self::Chunk(of, _)) => scope == of,
+            (Self::Dtype(arguments, _), Self::Dtype(of, _)) | (Self::Shard(arguments, _), Self::Shard(of, _)) => {
+                arguments == of
+            }
+            (Self::Dim(from, _), Self::Dim(of, _)) => from == of,
+            _ => false,
+        }
+    }
+
+    /// The change with other names for what it names.
+    #[must_use]
+    pub fn renamed(&self, name: impl Fn(&str) -> String) -> Self {
+        let arguments = |of: &Arguments| match of.is_all() {
+            true => of.clone(),
+            false => Arguments(of.0.iter().map(|path| name(path)).collect()),
+        };
+        let scope = |of: &String| if matches!(of.as_str(), SCAN | LOGITS) { of.clone() } else { name(of) };
+        match self {
+            Self::Donate(of) => Self::Donate(arguments(of)),
+            Self::Dtype(of, ty) => Self::Dtype(arguments(of), *ty),
+            Self::Shard(of, parts) => Self::Shard(arguments(of), *parts),
+            Self::Remat(of, layers) => Self::Remat(scope(of), *layers),
+            Self::Chunk(of, parts) => Self::Chunk(scope(of), *parts),
+            Self::Blockwise(of) => Self::Blockwise(scope(of)),
+            other => other.clone(),
+        }
+    }
+
     /// The change in words: `Shard table 4 ways`.
     #[must_use]
     pub fn in_words(&self) -> String {

@@ -9,6 +9,7 @@ mod axis;
 mod base;
 pub mod batch;
 mod batch_by_shape;
+mod between;
 mod by_size;
 mod dimension;
 mod divide;

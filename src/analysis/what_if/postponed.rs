@@ -1,16 +1,24 @@
 //! Gradients of weights that the compiler postpones, and what the backward pass keeps for them alone.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::memory::Memory;
 use super::turn::Turn;
-use crate::analysis::flow::{Value, computed};
+use crate::analysis::flow::loops::unchanged;
+use crate::analysis::flow::{Value, computed, hands_on};
 use crate::analysis::once::once;
 use crate::analysis::packing::Families;
-use crate::model::{FastSet, InstructionId, Program, outline};
+use crate::model::{FastMap, FastSet, InstructionId, NO_ROW, Opcode, Program, Shape, ShapeNode, outline};
 
-/// Most readers followed from a value to the gradient that is made from it.
-const FURTHEST: u32 = 4;
+/// How far a value is followed to the gradient that is made from it: four values on the way, each handed on at most so often.
+const FURTHEST: u32 = 4 * VALUE + 3;
+
+/// How far it is to a value that another one is made into; what only hands it on is one step.
+const VALUE: u32 = 4;
+
+/// Most operations before one that could all run earlier.
+const EARLIER: u32 = 4;
 
 /// Share of a value's bytes up to which what else is made from it, such as the loss or its rows, is made as soon as that
 /// frees the value.
@@ -25,6 +33,8 @@ pub(super) struct Postponed {
     pub until: u32,
     /// The gradients that are made from it after that.
     pub gradients: Vec<u32>,
+    /// What is made on the way to them, such as a copy in another layout.
+    pub on_the_way: Vec<u32>,
 }
 
 impl Memory {
@@ -49,6 +59,10 @@ struct Search<'a> {
     known: HashMap<u32, bool>,
     /// Place in the entry's schedule, by instruction of it.
     places: HashMap<u32, u32>,
+    /// What takes an element of what is computed in the entry, by the instruction that computes it and the element.
+    taken: FastMap<(u32, u32), u32>,
+    /// What reads the result of an instruction of the entry, once somebody asked.
+    users: OnceCell<FastMap<u32, Vec<u32>>>,
 }
 
 impl<'a> Search<'a> {
@@ -61,12 +75,30 @@ impl<'a> Search<'a> {
         }
         let weights = memory.weights(program);
         let schedule = program.entry_computation().map_or(&[][..], |entry| entry.schedule.as_slice());
-        let places = schedule.iter().zip(0..).map(|(&row, place)| (row, place)).collect();
-        Self { program, turn, families: &memory.families, weights, made_by, known: HashMap::new(), places }
+        let instructions = &program.instructions;
+        let is_element = |&&row: &&u32| instructions.opcode.get(row as usize) == Some(&Opcode::GET_TUPLE_ELEMENT);
+        let taken = schedule.iter().filter(is_element);
+        let taken = taken
+            .filter_map(|&row| {
+                let of = *instructions.operands_of(InstructionId(row)).first()?;
+                Some(((of, *instructions.argument.get(row as usize)?), row))
+            })
+            .collect();
+        Self {
+            program,
+            turn,
+            families: &memory.families,
+            weights,
+            made_by,
+            known: HashMap::new(),
+            places: schedule.iter().zip(0..).map(|(&row, place)| (row, place)).collect(),
+            taken,
+            users: OnceCell::new(),
+        }
     }
 
     fn postponed(&mut self, family: u32) -> Option<Postponed> {
-        let reads: Vec<(u32, u32)> = self.turn.late_reads_of(family).collect();
+        let reads = self.reads_in_entry(family);
         let size = self.families.list.get(family as usize)?.size;
         let mut others = reads.iter().rposition(|&(_, reader)| !self.is_for_weights(reader, FURTHEST));
         // What is read for little else might as well be read before, once all that is needed for it is there.
@@ -80,16 +112,26 @@ impl<'a> Search<'a> {
             others = before;
         }
         let last = reads.get(others.map_or(0, |row| row + 1)..)?;
-        let gradients: Vec<u32> = last.iter().flat_map(|read| self.gradients_of(read.1)).collect();
         let until = others.map_or(0, |row| reads[row].0);
-        (!last.is_empty()).then_some(Postponed { family, until, gradients })
+        let (mut gradients, mut on_the_way) = (Vec::new(), Vec::new());
+        for &(_, reader) in last {
+            // What makes little else is followed no further.
+            let furthest = if self.is_for_weights(reader, FURTHEST) { FURTHEST } else { 0 };
+            self.follow(reader, furthest, &mut gradients, &mut on_the_way);
+        }
+        (!last.is_empty()).then_some(Postponed { family, until, gradients, on_the_way })
+    }
+
+    /// Reads of a family after the turn, of which those in a loop's steps are the loop's.
+    fn reads_in_entry(&self, family: u32) -> Vec<(u32, u32)> {
+        self.turn.late_reads_of(family).filter(|read| self.places.contains_key(&read.1)).collect()
     }
 
     /// Whether an instruction that makes little beside weights, against a value of some bytes that it reads, could run right
     /// after another one.
     fn may_come_after(&self, instruction: u32, other: u32, bytes: u64) -> bool {
         let after = self.places.get(&other);
-        after.is_some_and(|&after| self.could_run(instruction, after, bytes / SMALL, FURTHEST))
+        after.is_some_and(|&after| self.could_run(instruction, after, bytes / SMALL, EARLIER))
     }
 
     /// Whether all that an instruction needs is there after a place in the schedule, or could be, and it makes at most some
@@ -109,14 +151,51 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Gradients of weights that an instruction makes.
-    fn gradients_of(&self, instruction: u32) -> impl Iterator<Item = u32> + '_ {
-        let is_gradient = |&&row: &&u32| {
+    /// Collects the gradients of weights that an instruction makes, at once or by what else it makes.
+    fn follow(&self, instruction: u32, furthest: u32, gradients: &mut Vec<u32>, on_the_way: &mut Vec<u32>) {
+        let handed_on = if self.is_handed_on(instruction) { furthest.checked_sub(1) } else { None };
+        if let Some(further) = handed_on {
+            for &reader in self.users_of(instruction) {
+                self.follow(reader, further, gradients, on_the_way);
+            }
+        }
+        for &row in self.made_by(instruction) {
             let root = self.families.list.get(row as usize).map(|family| family.root);
             let node = root.and_then(|root| self.program.buffer_node(root));
-            node.is_some_and(|node| self.weights.contains(&outline(&node.dimensions)))
-        };
-        self.made_by(instruction).iter().filter(is_gradient).copied()
+            if node.is_some_and(|node| self.weights.contains(&outline(&node.dimensions))) {
+                gradients.push(row);
+            } else if let Some(further) = furthest.checked_sub(VALUE)
+                && !on_the_way.contains(&row)
+            {
+                on_the_way.push(row);
+                for (_, reader) in self.reads_in_entry(row) {
+                    self.follow(reader, further, gradients, on_the_way);
+                }
+            }
+        }
+    }
+
+    /// Whether what an instruction only hands on has no memory of its own here, such as what is fetched into on-chip memory.
+    fn is_handed_on(&self, instruction: u32) -> bool {
+        self.made_by(instruction).is_empty()
+            && (self.program.instructions.opcode.get(instruction as usize) == Some(&Opcode::TUPLE)
+                || hands_on(self.program, InstructionId(instruction)))
+    }
+
+    /// What reads the result of an instruction of the entry.
+    fn users_of(&self, instruction: u32) -> &[u32] {
+        let users = self.users.get_or_init(|| {
+            let mut users: FastMap<u32, Vec<u32>> = FastMap::default();
+            for &row in self.places.keys() {
+                for &operand in self.program.instructions.operands_of(InstructionId(row)) {
+                    if operand != NO_ROW {
+                        users.entry(operand).or_default().push(row);
+                    }
+                }
+            }
+            users
+        });
+        users.get(&instruction).map_or(&[], Vec::as_slice)
     }
 
     fn made_by(&self, instruction: u32) -> &[u32] {
@@ -128,26 +207,50 @@ impl<'a> Search<'a> {
         if let Some(&known) = self.known.get(&instruction) {
             return known;
         }
+        if self.is_handed_on(instruction) {
+            let readers = self.users_of(instruction).to_vec();
+            let further = furthest.checked_sub(1).filter(|_| !readers.is_empty());
+            let found = further.is_some_and(|further| readers.into_iter().all(|at| self.is_for_weights(at, further)));
+            self.known.insert(instruction, found);
+            return found;
+        }
         let Some(shape) = self.program.shape_of(InstructionId(instruction)) else { return false };
         let rows = shape.nodes.iter().zip(0u32..);
         let arrays = rows.filter(|(node, _)| node.children.is_empty() && node.element_type.is_float());
         let others = arrays.filter(|(node, _)| !self.weights.contains(&outline(&node.dimensions)));
-        let others: Vec<u32> = others.map(|row| row.1).collect();
-        let is_made = |node: u32| furthest > 0 && self.is_made_into_weights((instruction, node), furthest - 1);
+        let is_loop = self.program.instructions.opcode.get(instruction as usize) == Some(&Opcode::WHILE);
+        let others: Vec<u32> =
+            others.map(|row| row.1).filter(|&row| !is_loop || self.is_made_by_loop(instruction, shape, row)).collect();
+        let further = furthest.checked_sub(VALUE);
+        let is_made =
+            |node: u32| further.is_some_and(|further| self.is_made_into_weights((instruction, node), further));
         let found = others.into_iter().all(is_made);
         self.known.insert(instruction, found);
         found
     }
 
+    /// Whether a loop makes an element that counts: what it only passes on or nobody takes from it but for another loop, such
+    /// as an operand that it multiplies in parts, it does not make, and what is smaller than the gradients is of its working.
+    fn is_made_by_loop(&self, instruction: u32, shape: &Shape, row: u32) -> bool {
+        let Some(place) = shape.root().children.iter().position(|&child| child == row) else { return true };
+        let bytes = |node: &ShapeNode| node.unpadded_size().0;
+        let is_gradient = |node: &&ShapeNode| self.weights.contains(&outline(&node.dimensions));
+        let largest = shape.nodes.iter().filter(is_gradient).map(bytes).max().unwrap_or(0);
+        let is_tuple = |&user: &u32| self.program.instructions.opcode.get(user as usize) == Some(&Opcode::TUPLE);
+        let taken = self.taken.get(&(instruction, place as u32));
+        taken.is_some_and(|&taken| !self.users_of(taken).iter().all(is_tuple))
+            && shape.nodes.get(row as usize).is_some_and(|node| bytes(node) >= largest)
+            && !unchanged(self.program, InstructionId(instruction), &[place as i64])
+    }
+
     /// What has no memory of its own is written in place of something else, and is not followed.
     fn is_made_into_weights(&mut self, (instruction, node): (u32, u32), furthest: u32) -> bool {
-        let turn = self.turn;
         let is_meant = |&&row: &&u32| {
             let root = self.families.list.get(row as usize).map(|family| family.root.index());
             root.and_then(|root| self.program.buffers.node.get(root)) == Some(&node)
         };
         let Some(&row) = self.made_by(instruction).iter().find(is_meant) else { return false };
-        let readers: Vec<u32> = turn.late_reads_of(row).map(|read| read.1).collect();
+        let readers: Vec<u32> = self.reads_in_entry(row).into_iter().map(|read| read.1).collect();
         !readers.is_empty() && readers.into_iter().all(|reader| self.is_for_weights(reader, furthest))
     }
 }

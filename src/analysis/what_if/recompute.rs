@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::edit::SCAN;
 use super::memory::Memory;
+use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::saved_for_backward::{Stack, is_among};
 use super::segments::{Segment, Segments};
@@ -210,6 +211,18 @@ impl State<'_> {
         let starts = starts_of(segments, is_meant);
         for postponed in memory.postponed(self.program) {
             let row = postponed.family as usize;
+            // What a layer computes again is there until the next one does.
+            if let Some(&Some(backward)) = self.checkpointed.get(row) {
+                if let Some(&(over, _)) = starts.get(starts.partition_point(|start| start.0 <= backward)) {
+                    let (first, last) = self.spans[row];
+                    if last > over {
+                        let end = over.saturating_sub(1);
+                        self.spans.to_mut()[row] = (first.min(end), end);
+                    }
+                    self.make_by(over, postponed);
+                }
+                continue;
+            }
             let (first, last) = self.spans[row];
             let next = starts.partition_point(|start| start.0 <= first);
             // What is read after the turn and before the first layer's backward pass, such as logits, is of the head.
@@ -224,11 +237,24 @@ impl State<'_> {
             if over >= last {
                 continue;
             }
-            let spans = self.spans.to_mut();
-            spans[row].1 = over.saturating_sub(1).max(first);
-            for &made in &postponed.gradients {
-                let begin = &mut spans[made as usize].0;
-                *begin = over.min(*begin);
+            self.spans.to_mut()[row].1 = over.saturating_sub(1).max(first);
+            self.make_by(over, postponed);
+        }
+    }
+
+    /// Makes the gradients of a value by a time, and what is made on the way to them once nothing else reads the value.
+    fn make_by(&mut self, over: u32, postponed: &Postponed) {
+        let spans = self.spans.to_mut();
+        for &made in &postponed.gradients {
+            let begin = &mut spans[made as usize].0;
+            *begin = over.min(*begin);
+        }
+        let then = if postponed.until == 0 { over } else { over.min(postponed.until.saturating_add(1)) };
+        for &made in &postponed.on_the_way {
+            let (begin, end) = &mut spans[made as usize];
+            // What is made before the backward pass of its layer need not be there earlier.
+            if *end > then {
+                (*begin, *end) = (then, then);
             }
         }
     }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::again::{Again, add_copies};
+use super::between::Between;
 use super::evicted::{Evicted, OnChip, computed_on_chip};
 use super::rounds::Round;
 use crate::analysis::ProgramAnalysis;
@@ -130,6 +131,7 @@ impl Turn {
             &reads[until..reads.partition_point(|read| read.1 < point_of(round.1)).max(until)]
         };
         let mut used_at: Vec<Window> = Vec::new();
+        let mut between = Between::default();
         let mut again: FastMap<InstructionId, u32> = FastMap::default();
         let computed = Again::new(program, families, live);
         let is_again = |family: &Family| {
@@ -167,7 +169,14 @@ impl Turn {
             let own = |(layer, family): (Option<Layer>, &Family)| layer.filter(|_| round.has(2 * family.first));
             let layers = layers.into_iter().zip(&families.list).map(own);
             turn.layer_of = layers.map(|layer| layer.map(|layer| turn.row_of(&mut rows, layer))).collect();
-            turn.windows(families)
+            let windows = turn.windows(families);
+            between = Between::new((families, passes), &turn.layer_of, &windows, at);
+            for ((family, pass), layer) in families.list.iter().zip(passes).zip(&mut turn.layer_of) {
+                if layer.is_none() && *pass == Pass::Forward && 2 * family.first < at {
+                    *layer = between.layer_at(2 * family.first);
+                }
+            }
+            windows
         };
         let never = turn.never();
         turn.runs = vec![never; turn.layers.len()];
@@ -214,7 +223,7 @@ impl Turn {
             let layer = match again.get(&InstructionId(reader)) {
                 Some(&layer) => Some(layer),
                 None if known.is_empty() => layer_at(&used_at, point),
-                None => by_name(reader),
+                None => by_name(reader).or_else(|| between.layer_at(time)),
             };
             let own = match maker {
                 Some(maker) if known.is_empty() => live.point_of(maker.0).and_then(|point| layer_at(&used_at, point)),
@@ -502,7 +511,7 @@ fn few_layers(known: &Layers, names: &[String]) -> Option<usize> {
 }
 
 /// Time from which a layer of the forward pass runs, or from which none does.
-type Window = (u32, Option<u32>);
+pub(super) type Window = (u32, Option<u32>);
 
 /// Operations of one layer without one of another between them.
 struct Run {

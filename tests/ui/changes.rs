@@ -1,0 +1,93 @@
+//! Changes in What if: each that is on has a switch, another strength takes the place of the first, and hiding names takes
+//! none away; and what is selected comes forward in the panel.
+
+use egui::accesskit::Toggled;
+use egui::{Key, Modifiers, Role};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use highwater::analysis::what_if::Edit;
+use highwater::ui::app::{App, DeepLink};
+use highwater::ui::session::ThemeChoice;
+
+use crate::common;
+use crate::gui::{self, says, words};
+
+fn open<'a>(view: &str) -> Harness<'a, App> {
+    let path = common::sample_program("v5e_gpt_m_oom");
+    let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+    gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link)
+}
+
+fn switch(harness: &mut Harness<'_, App>, edits: &[Edit]) {
+    let open = harness.state_mut().files.current_mut().expect("open");
+    open.shared.changes_mut().switch_on(edits);
+    harness.run_ok();
+}
+
+fn on(harness: &Harness<'_, App>) -> Vec<Edit> {
+    harness.state().files.current().expect("open").shared.changes.on.clone()
+}
+
+/// Switches that are on.
+fn switches(harness: &Harness<'_, App>) -> usize {
+    let is_on = |node: &egui_kittest::Node<'_>| node.accesskit_node().toggled() == Some(Toggled::True);
+    harness.get_all_by_role(Role::Switch).filter(is_on).count()
+}
+
+#[test]
+fn every_change_that_is_on_has_a_switch_whatever_switched_it_on() {
+    let mut harness = open("whatif");
+    let before = switches(&harness);
+    switch(
+        &mut harness,
+        &[Edit::Micro(4), Edit::Chunk("logits".to_owned(), 16), Edit::Remat("layer_*".to_owned(), None)],
+    );
+    assert_eq!(switches(&harness) - before, 3, "{:?}", words(&harness));
+    assert!(says(&harness, "chunk logits 16") || says(&harness, "Compute logits in 16 parts"), "{:?}", words(&harness));
+    harness.get_by_role_and_label(Role::Switch, "4 micro-batches").click();
+    harness.run_ok();
+    assert!(!on(&harness).contains(&Edit::Micro(4)), "its own switch switches it off");
+}
+
+#[test]
+fn another_strength_takes_the_place_of_the_first() {
+    let mut harness = open("whatif");
+    switch(&mut harness, &[Edit::Micro(4)]);
+    switch(&mut harness, &[Edit::Batch(0.5)]);
+    switch(&mut harness, &[Edit::Micro(2)]);
+    assert_eq!(on(&harness), [Edit::Batch(0.5), Edit::Micro(2)]);
+}
+
+#[test]
+fn hiding_names_keeps_the_changes_and_showing_them_brings_back_their_names() {
+    let mut harness = open("whatif");
+    let edits = [Edit::Remat("layer_*".to_owned(), None), "donate params".parse().expect("a change"), Edit::Micro(2)];
+    switch(&mut harness, &edits);
+    let command = Modifiers { ctrl: true, shift: true, command: true, ..Modifiers::NONE };
+    for is_hidden in [true, false] {
+        harness.key_press_modifiers(command, Key::H);
+        for _ in 0..200 {
+            harness.run_ok();
+            let open = harness.state().files.current().expect("open");
+            if open.named.is_some() == is_hidden {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert_eq!(on(&harness).len(), 3, "hidden: {is_hidden}");
+    }
+    assert_eq!(on(&harness), edits);
+}
+
+#[test]
+fn a_buffer_that_is_selected_in_a_view_comes_forward_in_the_panel() {
+    let mut harness = open("buffers");
+    harness.get_by_role_and_label(Role::Tab, "Pins").click();
+    harness.run_ok();
+    assert!(!says(&harness, "of the peak"), "Pins are in front: {:?}", words(&harness));
+    let open = harness.state_mut().files.current_mut().expect("open");
+    open.shared.select(highwater::model::BufferId(40));
+    harness.hover_at(egui::pos2(500.0, 500.0));
+    harness.run_ok();
+    assert!(says(&harness, "Shares memory with"), "{:?}", words(&harness));
+}
