@@ -14,6 +14,7 @@ mod xla_made;
 
 mod advisor_views;
 mod buffers_view;
+mod changes;
 mod charts;
 mod compare_view;
 mod compared_columns;

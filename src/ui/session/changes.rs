@@ -36,10 +36,31 @@ impl Changes {
         self.on.clone_from(&set.edits);
     }
 
-    /// Switches changes on.
+    /// Switches changes on, in place of the same ones with another strength.
     pub fn switch_on(&mut self, edits: &[Edit]) {
         self.switch_off(edits);
+        self.on.retain(|known| !edits.iter().any(|edit| edit.is_another_strength_of(known)));
         self.on.extend_from_slice(edits);
+    }
+
+    /// The user's own changes, and what else is on and has no switch by a test, such as what a plan has brought.
+    #[must_use]
+    pub fn own_and_on(&self, has_switch: impl Fn(&Edit) -> bool) -> Vec<Edit> {
+        let mut all = self.own.clone();
+        all.extend(self.on.iter().filter(|edit| !self.own.contains(edit)).cloned());
+        all.retain(|edit| !has_switch(edit));
+        all
+    }
+
+    /// Gives everything that changes name other names.
+    pub fn rename(&mut self, name: impl Fn(&Edit) -> Option<Edit>) {
+        let renamed = |edits: &[Edit]| edits.iter().filter_map(&name).collect();
+        self.on = renamed(&self.on);
+        self.own = renamed(&self.own);
+        for set in &mut self.saved {
+            set.edits = renamed(&set.edits);
+        }
+        self.saved.retain(|set| !set.edits.is_empty());
     }
 
     /// Switches changes off.

@@ -3,6 +3,7 @@
 use egui::epaint::TextShape;
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
+use crate::model::BufferId;
 use crate::ui::part::{View, ViewContext};
 use crate::ui::session::Locals;
 use crate::ui::view::PANELS;
@@ -11,13 +12,19 @@ use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::keys;
 use crate::ui::widget::theme::{size, space};
 
-/// Which panel is shown, by name.
+/// The panel of what is selected.
+const DETAILS: &str = "details";
+
+/// Which panel is shown, by name, and the buffer that was selected when it was drawn last.
 #[derive(Default)]
-struct Chosen(&'static str);
+struct Chosen {
+    panel: &'static str,
+    selected: Option<BufferId>,
+}
 
 /// Chooses a panel.
 pub fn choose(locals: &mut Locals, panel: &'static str) {
-    locals.get::<Chosen>().0 = panel;
+    locals.get::<Chosen>().panel = panel;
 }
 
 /// How much of the panel is shown.
@@ -56,6 +63,18 @@ fn rail(ui: &Ui, context: &ViewContext<'_>, rect: Rect, panels: &[&View]) -> Opt
     chosen
 }
 
+/// Brings Details forward where a buffer has been selected anywhere but in the panel itself: another panel would not tell
+/// that anything happened.
+fn bring_details(ui: &Ui, context: &mut ViewContext<'_>, rect: Rect) {
+    let selected = context.shared.selected;
+    let chosen = context.locals.get::<Chosen>();
+    let is_new = selected.is_some() && selected != chosen.selected;
+    chosen.selected = selected;
+    if is_new && !ui.input(|input| input.pointer.interact_pos().is_some_and(|at| rect.contains(at))) {
+        chosen.panel = DETAILS;
+    }
+}
+
 /// Shows the panel, or its rail; returns whether it is to be folded or unfolded.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, rect: Rect, shown: Shown) -> bool {
     let (theme, open) = (context.theme, shown == Shown::Whole);
@@ -75,11 +94,12 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, rect: Rect, shown: Shown
     if !open {
         let chosen = rail(ui, context, Rect::from_min_max(head.left_bottom(), rect.max), &shown);
         if let Some(panel) = chosen {
-            context.locals.get::<Chosen>().0 = panel;
+            context.locals.get::<Chosen>().panel = panel;
         }
         return toggled || chosen.is_some();
     }
-    let chosen = context.locals.get::<Chosen>().0;
+    bring_details(ui, context, rect);
+    let chosen = context.locals.get::<Chosen>().panel;
     let chosen = shown.iter().position(|panel| panel.id == chosen).unwrap_or(0);
     let mut x = rect.left() + 14.0;
     for (i, panel) in shown.iter().enumerate() {
@@ -98,7 +118,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, rect: Rect, shown: Shown
             ui.painter().rect_filled(line, 0.0, theme.accent);
         }
         if response.clicked() {
-            context.locals.get::<Chosen>().0 = panel.id;
+            context.locals.get::<Chosen>().panel = panel.id;
         }
         x = tab.right() + 8.0;
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::analysis::what_if::Edit;
 use crate::model::{Bytes, Profile, Shortage};
 use crate::open::{Entry, Stamp, Target};
 use crate::source::{Member, Spent, is_run_file};
@@ -78,6 +79,8 @@ pub struct OpenFile {
     pub named: Option<Arc<Document>>,
     /// The job that makes the document with aliases.
     pub hiding: Option<Job<Arc<Document>>>,
+    /// While names are hidden, the changes of What if in aliases and with their own names.
+    pub hidden_edits: Vec<(Edit, Edit)>,
     /// The entry it is compared with.
     pub against: Option<EntryId>,
     /// Further entries that are columns of the comparison.
@@ -102,6 +105,7 @@ impl OpenFile {
             begun: false,
             named: None,
             hiding: None,
+            hidden_edits: Vec::new(),
             against: None,
             beside: Vec::new(),
         }

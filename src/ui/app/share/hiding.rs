@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::analysis::names::hide::hide_names;
+use crate::analysis::names::hide::{Aliases, hide_names};
+use crate::analysis::what_if::Edit;
 use crate::ui::app::files::{FileEntry, FileState, OpenFile};
 use crate::ui::app::{App, Command};
-use crate::ui::session::{Changes, Document, Locals};
+use crate::ui::session::{Document, Locals};
 use crate::ui::work::{Derived, Job};
 
 impl OpenFile {
@@ -14,6 +15,28 @@ impl OpenFile {
     #[must_use]
     pub fn original(&self) -> &Arc<Document> {
         self.named.as_ref().unwrap_or(&self.document)
+    }
+
+    /// Shows the profile with aliases, and names the changes of What if in them.
+    fn hide(&mut self, document: Arc<Document>, aliases: &Aliases) {
+        let hidden = |edit: &Edit| edit.renamed(|name| aliases.scope(name));
+        let changes = &self.shared.changes;
+        let all = changes.on.iter().chain(&changes.own).chain(changes.saved.iter().flat_map(|set| &set.edits));
+        self.hidden_edits = all.map(|edit| (hidden(edit), edit.clone())).collect();
+        self.named = Some(Arc::clone(&self.document));
+        self.rename(document);
+        self.shared.changes_mut().rename(|edit| Some(hidden(edit)));
+    }
+
+    /// Shows the profile with its own names again; changes that were written in aliases meanwhile are gone.
+    fn unhide(&mut self, document: Arc<Document>, aliases: &Aliases) {
+        self.rename(document);
+        let hidden = std::mem::take(&mut self.hidden_edits);
+        let own = |edit: &Edit| match hidden.iter().find(|row| row.0 == *edit) {
+            Some(row) => Some(row.1.clone()),
+            None => (edit.renamed(|name| aliases.scope(name)) == *edit).then(|| edit.clone()),
+        };
+        self.shared.changes_mut().rename(own);
     }
 
     /// Replaces the document by the same profile with other names. Results derived from the old one are dropped; the
@@ -24,7 +47,6 @@ impl OpenFile {
         self.derived = Derived::default();
         // Search text may contain names that are now hidden, or aliases that are now gone.
         self.shared.close_find();
-        *self.shared.changes_mut() = Changes::default();
     }
 }
 
@@ -95,7 +117,7 @@ impl App {
             if !self.options.names_hidden {
                 open.hiding = None;
                 if let Some(named) = open.named.take() {
-                    open.rename(named);
+                    open.unhide(named, &self.aliases);
                 }
                 continue;
             }
@@ -111,8 +133,7 @@ impl App {
             });
             if let Some(renamed) = job.poll().cloned() {
                 open.hiding = None;
-                open.named = Some(Arc::clone(&open.document));
-                open.rename(renamed);
+                open.hide(renamed, &self.aliases);
             } else if job.has_failed() {
                 self.errors.push((self.aliases.file(&entry.name), "its names could not be hidden".to_owned()));
                 open.hiding = None;

@@ -8,7 +8,8 @@ mod shape;
 mod sharing;
 mod step;
 
-use egui::{Align, Layout, Sense, Ui, Vec2};
+use egui::text::LayoutJob;
+use egui::{Align, Layout, Rect, Sense, Ui, Vec2};
 
 use self::card::readout;
 use crate::analysis::{Scene, category};
@@ -19,6 +20,12 @@ use crate::ui::widget::controls::{cut_label, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
+
+/// Width and height of the swatch beside a buffer's name, in points.
+const SWATCH: f32 = 11.0;
+
+/// Most rows of a buffer's name: what the scan has saved is told at its end.
+const HEADING_ROWS: usize = 3;
 
 /// The panel.
 pub const PANEL: View = View::new("details", "Details", show);
@@ -71,12 +78,16 @@ fn buffer_card(
     let size_bytes = program.buffers.size_of(buffer);
     let instruction = program.buffers.instruction_of(buffer);
     let metadata = instruction.map(|i| program.text.metadata(i)).unwrap_or_default();
-    ui.horizontal(|ui| {
-        let (rect, _) = ui.allocate_exact_size(Vec2::splat(11.0), Sense::hover());
-        paint_swatch(ui.painter(), rect, colors::slot_of_class(class), theme);
-        let width = ui.available_width();
-        let name = label.as_ref().unwrap_or(&own_name);
-        cut_label(ui, name, Weight::SemiBold.at(size::LEAD), theme.text, width);
+    ui.horizontal_top(|ui| {
+        let font = Weight::SemiBold.at(size::LEAD);
+        let row = ui.fonts_mut(|fonts| fonts.row_height(&font));
+        let (rect, _) = ui.allocate_exact_size(Vec2::new(SWATCH, row), Sense::hover());
+        let swatch = Rect::from_center_size(rect.center(), Vec2::splat(SWATCH));
+        paint_swatch(ui.painter(), swatch, colors::slot_of_class(class), theme);
+        let name = label.clone().unwrap_or_else(|| own_name.clone());
+        let mut job = LayoutJob::simple(name, font, theme.text, ui.available_width());
+        job.wrap.max_rows = HEADING_ROWS;
+        ui.label(job);
     });
     if label.is_some_and(|label| label != own_name) {
         let width = ui.available_width();

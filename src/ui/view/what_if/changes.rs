@@ -53,7 +53,7 @@ pub fn show(
                 row(ui, context, &mut state.alone, finding, result);
             }
         }
-        if let Some(edit) = micro_batches(advice, program) {
+        if let Some(edit) = micro_batches(advice, program, &context.shared.changes) {
             any = true;
             let shown = Shown::new(std::slice::from_ref(&edit), ChangesResults::No, MICRO);
             change_row(ui, context, &mut state.alone, shown, result);
@@ -76,16 +76,18 @@ pub fn show(
 const MICRO: &str = "The batch is computed in parts, one after the other, and their gradients are added up: the same \
                      results in more time, where a smaller batch trains differently.";
 
-/// Where the advisor would make the batch smaller: as many micro-batches, unless it has those itself.
-fn micro_batches(advice: Option<&Advice>, program: usize) -> Option<Edit> {
+/// Where the advisor would make the batch smaller: as many micro-batches, or as many as are on, unless it has those itself.
+fn micro_batches(advice: Option<&Advice>, program: usize, changes: &Changes) -> Option<Edit> {
     let own = || advice.into_iter().flat_map(|advice| &advice.findings).filter(|f| f.program == Some(program));
     if own().any(|finding| finding.edits().iter().any(|edit| matches!(edit, Edit::Micro(_)))) {
         return None;
     }
-    own().find_map(|finding| match *finding.edits() {
+    let offered = own().find_map(|finding| match *finding.edits() {
         [Edit::Batch(factor)] if factor > 0.0 && factor <= 0.5 => Some(Edit::Micro((1.0 / factor).round() as u32)),
         _ => None,
-    })
+    })?;
+    let on = changes.on.iter().find(|edit| edit.is_another_strength_of(&offered));
+    Some(on.cloned().unwrap_or(offered))
 }
 
 /// A change as a row of the list.
@@ -292,24 +294,33 @@ fn own(
 ) {
     let theme = context.theme;
     let mut gone = None;
-    let micro = micro_batches(advice, context.shared.program);
+    let program = context.shared.program;
+    let changes = &context.shared.changes;
+    let micro = micro_batches(advice, program, changes);
     let is_switch = |only: &Edit, edit: &Edit| match (only, edit) {
         (Edit::Remat(scope, _), Edit::Remat(of, _)) => scope == of,
         _ => only == edit,
     };
+    // A finding of several changes has one switch for all of them.
     let is_found = |edit: &Edit| {
-        advice.is_some_and(|a| a.findings.iter().any(|f| matches!(f.edits(), [only] if is_switch(only, edit))))
-            || micro.as_ref() == Some(edit)
+        let of_program = advice.into_iter().flat_map(|a| &a.findings).filter(|f| f.program == Some(program));
+        let mut listed = of_program.filter(|finding| finding.weight() > 0);
+        micro.as_ref() == Some(edit)
+            || listed.any(|finding| match finding.edits() {
+                [only] => is_switch(only, edit),
+                several => several.contains(edit) && changes.are_on(several),
+            })
     };
-    for edit in context.shared.changes.own.clone() {
-        if is_found(&edit) {
-            continue;
-        }
+    for edit in changes.own_and_on(is_found) {
         ui.add_space(6.0);
         ui.horizontal(|ui| {
             let on = context.shared.changes.are_on(std::slice::from_ref(&edit));
             if toggle(ui, On(on), &edit.to_string(), theme) {
-                flip(context.shared.changes_mut(), std::slice::from_ref(&edit), on);
+                let changes = context.shared.changes_mut();
+                if !changes.own.contains(&edit) {
+                    changes.own.push(edit.clone());
+                }
+                flip(changes, std::slice::from_ref(&edit), on);
             }
             let room = ui.available_width() - 60.0;
             cut_label(ui, &edit.to_string(), Weight::Mono.at(size::SMALL), theme.text, room);
