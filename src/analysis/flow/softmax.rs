@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::label::is_product;
 use super::{Value, computed, opcode};
+use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline};
 
@@ -173,7 +174,7 @@ impl Products {
         for row in 0..program.instructions.len() {
             let at = InstructionId(row as u32);
             let opcode = program.opcode_name(at);
-            if opcode != "dot" && opcode != "convolution" {
+            if opcode != "dot" && (opcode != "convolution" || is_convolution(&program.text.op_name(at))) {
                 continue;
             }
             let rows = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);

@@ -74,6 +74,15 @@ fn source(program: &Program, instruction: InstructionId) -> Option<InstructionId
     }
 }
 
+/// Whether an operation's name says that it convolves: a matrix product is a convolution, too, once it is compiled for a TPU.
+#[must_use]
+pub fn is_convolution(op_name: &str) -> bool {
+    ["conv_general_dilated", "convolution", "conv2d", "conv3d"].iter().any(|word| {
+        let tail = op_name.len().checked_sub(word.len()).and_then(|at| op_name.as_bytes().get(at..));
+        tail.is_some_and(|tail| tail.eq_ignore_ascii_case(word.as_bytes()))
+    })
+}
+
 /// Whether an instruction's name shows that XLA's rematerialisation made it.
 #[must_use]
 pub fn is_rematerialised(program: &Program, instruction: InstructionId) -> bool {

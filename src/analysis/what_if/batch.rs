@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::base::{Base, Role};
+use super::batch_behind::{samples_behind, samples_of_fields};
 use super::batch_by_shape::{self, Known};
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::flow::label::Labels;
@@ -32,7 +33,8 @@ impl DataArgument {
     }
 }
 
-fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
+/// The array of an argument or a result.
+pub(super) fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
     program.buffer_node(base.buffer)
 }
 
@@ -125,6 +127,10 @@ pub fn data_arguments(
             if (parts <= 1 || mapped.is_some()) && comes_second(node, tiles) {
                 parts = tiles.get(1).copied().unwrap_or(1).max(1);
                 dimensions.swap(0, 1);
+            } else if let Some(place) = samples_behind(node, tiles) {
+                parts = tiles[place];
+                let batch = dimensions.remove(place);
+                dimensions.insert(0, batch);
             }
             if accept(base, node, path, parts) {
                 // An argument that is sharded and not returned is data whatever its name.
@@ -169,6 +175,11 @@ pub fn data_arguments(
             data = divided;
         }
     }
+    if data.iter().all(|data| data.parts <= 1)
+        && let Some(fields) = samples_of_fields(program, bases, &tiles_of)
+    {
+        return fields;
+    }
     // One batch: that of the largest argument. A vector of integers may index anything, such as tokens or pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
@@ -185,7 +196,9 @@ pub fn data_arguments(
             data.extend(candidates(&|base, node, _, _| of_batch(base, node), true));
         } else if let Some(batch) = batch_of_caches(program, classes, bases, labels) {
             let is_of_batch = |base: &Base, node: &ShapeNode| {
-                batch_of_cache(base, node, labels) == Some(batch) || node.dimensions.first() == Some(&batch)
+                batch_of_cache(base, node, labels) == Some(batch)
+                    || node.dimensions.first() == Some(&batch)
+                    || (classes.of(base.buffer) == Class::Cache && node.dimensions.get(1) == Some(&batch))
             };
             data = candidates(&|base, node, _, _| is_of_batch(base, node), true);
             for data in data.iter_mut().filter(|data| data.batch() != batch) {
@@ -264,20 +277,29 @@ fn batch_of_cache(base: &Base, node: &ShapeNode, labels: &Labels) -> Option<i64>
     node.dimensions.get(before).copied().filter(|_| node.dimensions.len() > 2 + before)
 }
 
-/// The batch of a step of decoding that hands everything on: the leading dimension of all caches, if vectors or matrices
-/// of integers, such as the last tokens, begin with it too. Pages of a cache are no batch.
+/// The batch of caches: the dimension before their positions, or behind the positions or the layers where vectors of
+/// integers, such as the last tokens, have as many elements as samples.
 fn batch_of_caches(program: &Program, classes: &Classes, bases: &[Base], labels: &Labels) -> Option<i64> {
     let arguments = || bases.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
-    let mut caches = arguments()
-        .filter(|base| classes.of(base.buffer) == Class::Cache)
-        .filter_map(|base| batch_of_cache(base, node_of(program, base)?, labels));
-    let batch = caches.next().filter(|&batch| batch > 1)?;
-    let is_of_samples = |base: &Base| {
-        classes.of(base.buffer) == Class::Input
-            && node_of(program, base)
-                .is_some_and(|node| node.element_type.is_index() && node.dimensions.first() == Some(&batch))
+    let caches = || {
+        let of_class = arguments().filter(|base| classes.of(base.buffer) == Class::Cache);
+        of_class.filter_map(|base| Some((base, node_of(program, base)?)))
     };
-    (caches.all(|other| other == batch) && arguments().any(is_of_samples)).then_some(batch)
+    let vectors: BTreeSet<i64> = arguments()
+        .filter(|base| classes.of(base.buffer) == Class::Input)
+        .filter_map(|base| node_of(program, base).filter(|node| node.element_type.is_index()))
+        .filter_map(|node| node.dimensions.first().copied().filter(|&size| size > 1))
+        .collect();
+    let mut own = caches().filter_map(|(base, node)| batch_of_cache(base, node, labels));
+    let batch = own.next().filter(|batch| vectors.contains(batch));
+    if let Some(batch) = batch.filter(|&batch| own.all(|other| other == batch)) {
+        return Some(batch);
+    }
+    let mut arrays = caches().map(|(_, node)| node.dimensions.as_slice()).filter(|sizes| sizes.len() > 2).peekable();
+    arrays.peek()?;
+    let arrays: Vec<&[i64]> = arrays.collect();
+    let mut common = vectors.into_iter().filter(|size| arrays.iter().all(|sizes| sizes[..2].contains(size)));
+    common.next().filter(|_| common.next().is_none())
 }
 
 /// Whether so many tokens are the next positions of one sequence: caches have no dimension of as many samples, and no table

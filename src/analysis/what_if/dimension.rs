@@ -18,11 +18,9 @@ impl State<'_> {
     pub(super) fn dimension(&mut self, from: i64, to: i64) {
         self.kinds.dimension = true;
         let memory = self.memory;
-        if let Some(parts) = self.parts_of_inputs(from).filter(|parts| to % parts == 0) {
+        if let Some(parts) = self.parts_of_arguments(from).filter(|parts| to % parts == 0) {
             let (own, changed) = (from / parts, to / parts);
-            self.warn(format!(
-                "inputs have {from} divided over {parts} devices: each has {own}, which become {changed}"
-            ));
+            self.warn(format!("{from} is divided over {parts} devices: each has {own}, which become {changed}"));
             return self.dimension(own, changed);
         }
         let arguments: Vec<&ShapeNode> = memory
@@ -68,7 +66,7 @@ impl State<'_> {
             is_changed | resize::replace_size(node, from, to, merged)
         });
         if changed == 0 {
-            self.warn(format!("no buffer has a dimension of {from}"));
+            self.find_nothing(&format!("no buffer has a dimension of {from}"), std::iter::empty());
         } else {
             self.warn_of_little(from);
         }
@@ -99,20 +97,26 @@ impl State<'_> {
         }
     }
 
-    /// Into how many parts inputs divide a dimension that has this size on all devices together, where none has it on one.
-    fn parts_of_inputs(&self, size: i64) -> Option<i64> {
+    /// Into how many parts inputs, else other arguments, divide a dimension that has this size on all devices together, where
+    /// none has it on one.
+    fn parts_of_arguments(&self, size: i64) -> Option<i64> {
         let memory = self.memory;
-        let inputs = || memory.data.iter().map(|data| &memory.base[data.base as usize]);
-        let node = |base: &Base| resize::node_of(self.program, base.buffer);
-        if inputs().filter_map(node).any(|node| node.dimensions.contains(&size)) {
+        let inputs = memory.data.iter().map(|data| &memory.base[data.base as usize]);
+        let has_it = |buffer| resize::node_of(self.program, buffer).is_some_and(|node| node.dimensions.contains(&size));
+        if inputs.clone().any(|base| has_it(base.buffer)) {
             return None;
         }
-        inputs().find_map(|base| {
+        let parts_of = |base: &Base| {
             let Role::Argument { number, .. } = &base.role else { return None };
             let tiles = &self.program.sharding_of_parameter(*number)?.tiles;
-            let mut divided = node(base)?.dimensions.iter().zip(tiles);
+            let mut divided = resize::node_of(self.program, base.buffer)?.dimensions.iter().zip(tiles);
             let is_meant = |&(&own, &parts): &(&i64, &i64)| parts > 1 && own.checked_mul(parts) == Some(size);
             divided.find(is_meant).map(|found| *found.1)
+        };
+        let is_anywhere = || memory.items.iter().any(|item| has_it(item.buffer));
+        inputs.into_iter().find_map(parts_of).or_else(|| {
+            let others = || memory.base.iter().find_map(parts_of);
+            others().filter(|_| !is_anywhere())
         })
     }
 

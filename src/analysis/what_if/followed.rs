@@ -18,8 +18,10 @@ impl Memory {
             let seeds = data.filter_map(|data| {
                 let buffer = self.base.get(data.base as usize)?.buffer;
                 let node = program.buffer_node(buffer)?;
-                // Time comes before the batch where the first dimension is another one.
-                let dimension = u32::from(node.dimensions.first() != data.dimensions.first());
+                // Time, or the points of a field, come before the batch where the first dimension is another one.
+                let place = (1..node.dimensions.len()).find(|&place| node.dimensions[place] == data.batch());
+                let is_first = node.dimensions.first() == data.dimensions.first();
+                let dimension = if is_first { 0 } else { u32::try_from(place.unwrap_or(1)).unwrap_or(1) };
                 Some((buffer, Mark { dimension, inner: 1, size: data.batch() }))
             });
             self.following(program, &seeds.collect::<Vec<_>>())

@@ -1,10 +1,11 @@
 //! Micro-batches: a step that runs on parts of its batch, one after the other.
 
+use super::base::{Base, Role};
 use super::batch::products;
 use super::memory::{Memory, Owner};
 use super::state::State;
 use crate::analysis::once::once;
-use crate::model::{Opcode, Program, ShapeNode, outline};
+use crate::model::{FastSet, Opcode, Program, ShapeNode, outline};
 
 /// Share of the bytes of temporaries that must hold a part of the batch.
 const MOST: f64 = 0.7;
@@ -24,6 +25,26 @@ impl Memory {
     pub fn micro_batches(&self, program: &Program) -> i64 {
         let batch = self.data.first().map_or(1, super::batch::DataArgument::batch);
         self.part_of_batch(program).map_or(1, |part| batch / part.max(1)).max(1)
+    }
+
+    /// Rows of the weights that the program returns with new values; all that it trains where it returns none, as a program
+    /// that returns gradients does. What stays as it is, such as the weights under LoRA, has no gradient.
+    fn updated<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = usize> + 'a {
+        let result = |base: &'a Base| match base.role {
+            Role::Result(_) => base.returned.as_ref().or_else(|| program.buffer_node(base.buffer)),
+            _ => None,
+        };
+        let results: FastSet<&[i64]> =
+            self.base.iter().filter_map(result).map(|node| node.dimensions.as_slice()).collect();
+        let is_updated = move |row: usize| match self.base[row].role {
+            Role::Argument { is_donated: true, .. } => true,
+            _ => {
+                let node = program.buffer_node(self.base[row].buffer);
+                node.is_some_and(|node| results.contains(node.dimensions.as_slice()))
+            }
+        };
+        let is_any = self.trained.iter().any(|&row| is_updated(row));
+        self.trained.iter().copied().filter(move |&row| !is_any || is_updated(row))
     }
 
     /// The part of the batch that a step runs on, where it runs on several, one after the other: the program has a loop,
@@ -105,7 +126,8 @@ impl State<'_> {
             // It adds up gradients already.
             return;
         }
-        let accumulators: u64 = memory.trained.iter().fold(0, |sum, &row| sum.saturating_add(memory.base[row].size));
+        let accumulators =
+            memory.updated(self.program).fold(0u64, |sum, row| sum.saturating_add(memory.base[row].size));
         if let Some(family) = memory.families.list.len().checked_sub(1).filter(|_| accumulators > 0) {
             self.added.push((accumulators, 0, 2 * memory.families.events, family as u32));
         }

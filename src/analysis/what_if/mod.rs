@@ -8,6 +8,7 @@ mod at_once;
 mod axis;
 mod base;
 pub mod batch;
+mod batch_behind;
 mod batch_by_shape;
 mod between;
 mod by_size;

@@ -57,6 +57,8 @@ struct Search<'a> {
     /// Families by the instruction that makes them.
     made_by: HashMap<u32, Vec<u32>>,
     known: HashMap<u32, bool>,
+    /// The entry's schedule.
+    schedule: &'a [u32],
     /// Place in the entry's schedule, by instruction of it.
     places: HashMap<u32, u32>,
     /// What takes an element of what is computed in the entry, by the instruction that computes it and the element.
@@ -91,6 +93,7 @@ impl<'a> Search<'a> {
             weights,
             made_by,
             known: HashMap::new(),
+            schedule,
             places: schedule.iter().zip(0..).map(|(&row, place)| (row, place)).collect(),
             taken,
             users: OnceCell::new(),
@@ -186,7 +189,7 @@ impl<'a> Search<'a> {
     fn users_of(&self, instruction: u32) -> &[u32] {
         let users = self.users.get_or_init(|| {
             let mut users: FastMap<u32, Vec<u32>> = FastMap::default();
-            for &row in self.places.keys() {
+            for &row in self.schedule {
                 for &operand in self.program.instructions.operands_of(InstructionId(row)) {
                     if operand != NO_ROW {
                         users.entry(operand).or_default().push(row);

@@ -24,10 +24,12 @@ const MATTERS: f64 = 0.05;
 /// Share of the peak below which layers keep little for the backward pass.
 const LITTLE: f64 = 0.1;
 
-/// Whether each segment is among the first so many, of those that have a forward pass; the others are left as they are.
+/// Whether each segment is among the first so many, of those that have a forward pass whose values are needed again; the
+/// others are left as they are.
 fn first_segments(segments: &[Segment], most: usize) -> Vec<bool> {
     // Rows of families are in the order of the program.
-    let mut order: Vec<usize> = (0..segments.len()).filter(|&i| !segments[i].forward.is_empty()).collect();
+    let mut order: Vec<usize> =
+        (0..segments.len()).filter(|&i| segments[i].is_needed && !segments[i].forward.is_empty()).collect();
     order.sort_by_key(|&i| segments[i].forward.first().copied());
     let mut is_meant = vec![false; segments.len()];
     for &i in order.iter().take(most) {
@@ -38,8 +40,8 @@ fn first_segments(segments: &[Segment], most: usize) -> Vec<bool> {
 
 /// First times of the backward passes of segments, ascending, with whether each is meant.
 fn starts_of(segments: &[Segment], is_meant: &[bool]) -> Vec<(u32, bool)> {
-    let mut starts: Vec<(u32, bool)> =
-        segments.iter().zip(is_meant).map(|(segment, &is_meant)| (segment.backward, is_meant)).collect();
+    let with = segments.iter().zip(is_meant).filter(|row| row.0.is_needed);
+    let mut starts: Vec<(u32, bool)> = with.map(|(segment, &is_meant)| (segment.backward, is_meant)).collect();
     starts.sort_unstable();
     starts
 }

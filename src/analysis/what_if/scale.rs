@@ -9,6 +9,7 @@ use super::resize;
 use super::saved_for_backward::is_among;
 use super::state::State;
 use crate::analysis::flow::is_all_gather;
+use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::model::{FastSet, Opcode, Program, ShapeNode, outline};
@@ -30,9 +31,13 @@ impl Memory {
     }
 
     /// How the global batch is recognised; `None` if no argument's batch is sharded, or the batch per device is too
-    /// small to recognise.
+    /// small to recognise, or so small that convolutions fold rows into it, in as many parts as there may be devices.
     #[must_use]
     pub fn global_batch(&self, program: &Program) -> Option<&batch::GlobalBatch> {
+        let own = self.data.first().map_or(0, batch::DataArgument::batch);
+        if self.folded_below(program).is_some_and(|least| own < least) {
+            return None;
+        }
         let layers = self.kept.stacks.iter().map(|stack| stack.layers);
         once(&self.global_batch, || batch::GlobalBatch::new(program, &self.base, &self.data, layers)).as_ref()
     }
@@ -42,12 +47,6 @@ impl Memory {
     #[must_use]
     pub fn folded_below(&self, program: &Program) -> Option<i64> {
         *once(&self.folded, || {
-            let is_convolution = |name: &str| {
-                ["conv_general_dilated", "convolution", "conv2d", "conv3d"].iter().any(|word| {
-                    let tail = name.len().checked_sub(word.len()).and_then(|at| name.as_bytes().get(at..));
-                    tail.is_some_and(|tail| tail.eq_ignore_ascii_case(word.as_bytes()))
-                })
-            };
             let convolved: Vec<bool> =
                 (0..self.families.list.len()).map(|row| is_convolution(self.family_name(row))).collect();
             let (mut whole, mut own) = (0u64, 0u64);

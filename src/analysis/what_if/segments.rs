@@ -32,6 +32,8 @@ pub struct Segment {
     pub needed: u32,
     /// Whether it is checkpointed already.
     pub is_checkpointed: bool,
+    /// Whether anything needs its values again: a network that is not trained is not computed again.
+    pub is_needed: bool,
 }
 
 /// What is divided into segments: the families, with the framework's names of their operations and their passes.
@@ -158,6 +160,7 @@ impl Segments {
             let own: Vec<u32> = segment.forward.iter().filter(is_own).copied().collect();
             let needed = turn.needed_from(families, &own);
             let by_others = turn.needed_by_others_from(families, &own);
+            segment.is_needed = backward.is_some() || needed.is_some();
             segment.backward = backward.or(by_others).or(needed).unwrap_or(turn.at).max(turn.at);
             // Where the compiler recomputes, what first reads a layer's values in the backward pass has names of the forward
             // pass.
@@ -181,7 +184,8 @@ impl Segments {
                 }
             }
         }
-        let mut backward: Vec<u32> = segments.iter().map(|segment| segment.backward).collect();
+        let needed = segments.iter().filter(|segment| segment.is_needed);
+        let mut backward: Vec<u32> = needed.map(|segment| segment.backward).collect();
         backward.sort_unstable();
         let on_chip = turn
             .on_chip
