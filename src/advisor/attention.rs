@@ -99,7 +99,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
         }
         Some(obstacle) => {
             finding.advice.extend(checkpoint.map(str::to_owned));
-            finding.advice.push(format!("{}{}", blockwise(case), obstacle.words(case.memory.is_gpu)));
+            finding.advice.push(format!("{}{}", blockwise(case), obstacle.words(case.memory.is_gpu, has_backward)));
         }
     }
 }
@@ -214,6 +214,9 @@ enum InTheWay {
 /// Words in the paths of arguments that are trained biases of scores: by the distance of the positions, as in T5 or Swin.
 const BIASES: [&str; 4] = ["relative_attention_bias", "relative_position_bias", "rel_pos_bias", "position_bias"];
 
+/// Words in the names of operations that compute a softmax of scores.
+const SOFTMAX: [&str; 2] = ["softmax", "dot_product_attention"];
+
 /// Words in the names of operations that draw what dropout drops.
 const DRAWS: [&str; 3] = ["bernoulli", "dropout", "random_bits"];
 
@@ -237,7 +240,13 @@ impl InTheWay {
         };
         // Of a stack of scores each step makes one.
         let is_stacked = held.iter().any(|t| case.memory.kept.is_stack(t.family));
-        if !is_stacked && !program.instructions.ids().any(is_exponential) {
+        // A softmax may be computed in parts of another size.
+        let is_named = |at: InstructionId| {
+            let name = program.text.op_name(at).to_ascii_lowercase();
+            SOFTMAX.iter().any(|word| name.contains(word))
+        };
+        let has_softmax = || program.instructions.ids().any(|at| is_exponential(at) || is_named(at));
+        if !is_stacked && !has_softmax() {
             return Some(Self::NoSoftmax);
         }
         // What is drawn is compared with the share that is dropped.
@@ -250,26 +259,27 @@ impl InTheWay {
         is_any_made(case, held, "compare", &is_drawn).then_some(Self::Dropout)
     }
 
-    fn words(&self, is_gpu: bool) -> String {
+    fn words(&self, is_gpu: bool, has_backward: bool) -> String {
+        let each = if has_backward { ", with `jax.checkpoint` around each," } else { "" };
         match self {
             Self::Dropout if is_gpu => {
                 "; it has no dropout on the probabilities, which this model uses: without it, or with dropout on the attention's result instead".to_owned()
             }
-            Self::NoSoftmax if is_gpu => {
-                "; it computes a softmax, which these scores have not: blocks of queries in `jax.lax.map`, with `jax.checkpoint` around each, do the same for any function of them".to_owned()
-            }
+            Self::NoSoftmax if is_gpu => format!(
+                "; it computes a softmax, which these scores have not: blocks of queries in `jax.lax.map`{each} do the same for any function of them"
+            ),
             Self::Dropout => {
                 "; neither has dropout on the probabilities, which this model uses: without it, or with dropout on the attention's result instead".to_owned()
             }
-            Self::NoSoftmax => {
-                "; both compute a softmax, which these scores have not: blocks of queries in `jax.lax.map`, with `jax.checkpoint` around each, do the same for any function of them".to_owned()
-            }
-            Self::Relative if is_gpu => {
-                "; this model adds a term by relative position to its scores, which it takes as `bias`, an array of all pairs, as large as the scores: blocks of queries in `jax.lax.map`, with `jax.checkpoint` around each, need none".to_owned()
-            }
-            Self::Relative => {
-                "; this model adds a term by relative position to its scores, which splash attention does not take, and flash attention only as an array of all pairs (`ab`), as large as the scores: blocks of queries in `jax.lax.map`, with `jax.checkpoint` around each, need none".to_owned()
-            }
+            Self::NoSoftmax => format!(
+                "; both compute a softmax, which these scores have not: blocks of queries in `jax.lax.map`{each} do the same for any function of them"
+            ),
+            Self::Relative if is_gpu => format!(
+                "; this model adds a term by relative position to its scores, which it takes as `bias`, an array of all pairs, as large as the scores: blocks of queries in `jax.lax.map`{each} need none"
+            ),
+            Self::Relative => format!(
+                "; this model adds a term by relative position to its scores, which splash attention does not take, and flash attention only as an array of all pairs (`ab`), as large as the scores: blocks of queries in `jax.lax.map`{each} need none"
+            ),
             Self::Bias(path) if is_gpu => format!(
                 "; this model adds a trained bias to its scores (`{path}`), which it takes as `bias`, an array of all pairs, whose gradient is as large as the scores"
             ),

@@ -127,7 +127,8 @@ pub fn data_arguments(
             if (parts <= 1 || mapped.is_some()) && comes_second(node, tiles) {
                 parts = tiles.get(1).copied().unwrap_or(1).max(1);
                 dimensions.swap(0, 1);
-            } else if let Some(place) = samples_behind(node, tiles) {
+            } else if let Some(place) = samples_behind(node, tiles).filter(|_| classes.of(base.buffer) != Class::Cache)
+            {
                 parts = tiles[place];
                 let batch = dimensions.remove(place);
                 dimensions.insert(0, batch);

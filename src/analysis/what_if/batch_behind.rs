@@ -21,7 +21,9 @@ pub(super) fn samples_behind(node: &ShapeNode, tiles: &[i64]) -> Option<usize> {
     let is_behind = if node.element_type.is_index() {
         node.dimensions.len() == 2 && before[0] > samples.max(FEWEST_POSITIONS)
     } else {
-        place > 1 && before.iter().all(|&points| points >= samples.saturating_mul(MORE_POINTS))
+        node.element_type.is_float()
+            && place > 1
+            && before.iter().all(|&points| points >= samples.saturating_mul(MORE_POINTS))
     };
     is_behind.then_some(place)
 }
