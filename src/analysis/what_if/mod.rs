@@ -4,6 +4,7 @@
 //! states the error seen for its kind of change. Nothing here reads files or compiles anything.
 
 mod again;
+mod applied;
 mod at_once;
 mod axis;
 mod base;

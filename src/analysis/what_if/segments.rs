@@ -71,7 +71,8 @@ struct SegmentNames<'a> {
     pattern: &'a str,
     /// Whether the name of a layer matches, by layer.
     layers: Vec<bool>,
-    rows: HashMap<String, u32, RandomState>,
+    /// Segments by their layer, or where they are no layers, by their name.
+    rows: HashMap<(Option<usize>, String), u32, RandomState>,
 }
 
 impl<'a> SegmentNames<'a> {
@@ -95,22 +96,18 @@ impl<'a> SegmentNames<'a> {
     /// The segment of a layer and of the name of an operation, a new one where one may be added.
     fn place(&mut self, layer: Option<u32>, operation: impl FnOnce() -> String, may_add: bool) -> Option<u32> {
         let layer = layer.map(|row| row as usize).filter(|&row| self.layers.get(row) == Some(&true));
-        let scopes;
-        let name = match layer {
-            Some(layer) => self.turn.layers[layer].name.as_str(),
+        let key = match layer {
+            Some(_) => (layer, String::new()),
             // The pattern for every layer does not include what is outside the layers.
             None if self.pattern == EVERY => return None,
-            None => {
-                scopes = self.scopes(&operation())?;
-                &scopes
-            }
+            None => (None, self.scopes(&operation())?),
         };
-        if let Some(&row) = self.rows.get(name) {
+        if let Some(&row) = self.rows.get(&key) {
             return Some(row);
         }
         let row = self.rows.len() as u32;
         may_add.then(|| {
-            self.rows.insert(name.to_owned(), row);
+            self.rows.insert(key, row);
             row
         })
     }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::again::{Again, add_copies};
+use super::applied::{self, Applications, application};
 use super::between::Between;
 use super::evicted::{Evicted, OnChip, computed_on_chip};
 use super::rounds::Round;
@@ -132,6 +133,7 @@ impl Turn {
         };
         let mut used_at: Vec<Window> = Vec::new();
         let mut between = Between::default();
+        let mut applied = Applications::default();
         let mut again: FastMap<InstructionId, u32> = FastMap::default();
         let computed = Again::new(program, families, live);
         let is_again = |family: &Family| {
@@ -169,6 +171,13 @@ impl Turn {
             let own = |(layer, family): (Option<Layer>, &Family)| layer.filter(|_| round.has(2 * family.first));
             let layers = layers.into_iter().zip(&families.list).map(own);
             turn.layer_of = layers.map(|layer| layer.map(|layer| turn.row_of(&mut rows, layer))).collect();
+            if turn.layers.len() >= FEW_LAYERS {
+                let count = turn.layers.len() as u32;
+                let new;
+                (applied, new) = applied::split((families, passes), &mut turn.layer_of, count, at);
+                let names: Vec<Layer> = new.iter().map(|&of| turn.layers[of as usize].clone()).collect();
+                turn.layers.extend(names);
+            }
             let windows = turn.windows(families);
             between = Between::new((families, passes), &turn.layer_of, &windows, at);
             for ((family, pass), layer) in families.list.iter().zip(passes).zip(&mut turn.layer_of) {
@@ -225,6 +234,7 @@ impl Turn {
                 None if known.is_empty() => layer_at(&used_at, point),
                 None => by_name(reader).or_else(|| between.layer_at(time)),
             };
+            let layer = layer.map(|layer| applied.get(&layer).map_or(layer, |begins| application(begins, time)));
             let own = match maker {
                 Some(maker) if known.is_empty() => live.point_of(maker.0).and_then(|point| layer_at(&used_at, point)),
                 Some(maker) => by_name(maker.0),
