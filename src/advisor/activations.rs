@@ -244,6 +244,9 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let besides = besides.map_or_else(String::new, |others| format!(" besides {others}"));
     let (whole, share) = (Bytes(bytes).short(), percent(bytes, case.memory.peak.max(1)));
     let scans = own.iter().map(|stack| stack.of_loop).collect::<BTreeSet<_>>().len();
+    // A scan over repeats of a scan over layers has as many of them in each step.
+    let inner = own.iter().map(|stack| stack.inner).max().unwrap_or(1);
+    let count = if inner > 1 { format!("{count} \u{d7} {inner}") } else { count.to_string() };
     finding.title = if scans > 1 {
         format!(
             "{scans} scans over {count} {many} each save {whole}{besides} for the backward pass ({share} of the peak)"

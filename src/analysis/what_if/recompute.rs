@@ -409,7 +409,7 @@ impl State<'_> {
             let family = memory.families.list[row];
             let (first, last) = self.spans[row];
             saved = saved.saturating_add(family.size);
-            let slice = family.size / u64::try_from(stack.layers).unwrap_or(1).max(1);
+            let slice = family.size / u64::try_from(stack.layers.saturating_mul(stack.inner)).unwrap_or(1).max(1);
             let dimensions =
                 self.program.buffer_node(family.root).map(|node| node.dimensions.clone()).unwrap_or_default();
             if is_among(&memory.kept.scores, row) {
@@ -427,7 +427,8 @@ impl State<'_> {
         again = scores.values().fold(again - fused, |sum, &slice| sum.saturating_add(slice));
         let Some((first, last, row)) = span else { return };
         let backward = backward.filter(|at| (first..last).contains(at)).unwrap_or(last);
-        let steps = stacks.iter().map(|stack| stack.layers).max().unwrap_or(1).max(1).unsigned_abs();
+        let steps = stacks.iter().map(|stack| stack.layers.saturating_mul(stack.inner)).max();
+        let steps = steps.unwrap_or(1).max(1).unsigned_abs();
         let carry = stacks.iter().filter(|stack| !stack.is_input).map(|stack| stack.carry).max();
         let size = |stack: &Stack| memory.families.list[stack.family as usize].size;
         let kept =
@@ -446,6 +447,9 @@ impl State<'_> {
         }
         for stack in stacks.iter().filter(|stack| !stack.is_input) {
             self.dropped[stack.family as usize] = true;
+            if stack.inner > 1 {
+                self.drop_slices(stack);
+            }
             self.again_in_scans.push((stack.family, stack.layers, backward));
         }
         let (inputs, again) = if is_worth {
@@ -463,6 +467,24 @@ impl State<'_> {
         self.made_again.push((again, backward, last, row));
         if inputs > 0 {
             self.made_again.push((inputs, first, last, row));
+        }
+    }
+
+    /// Drops what the loops of both passes hold of a stack of stacks in each step: what the loop within saves.
+    fn drop_slices(&mut self, stack: &Stack) {
+        let memory = self.memory;
+        let node = |row: usize| self.program.buffer_node(memory.families.list.get(row)?.root);
+        let Some(whole) = node(stack.family as usize) else { return };
+        let Some(slice) = whole.dimensions.get(1..) else { return };
+        let is_slice = |row: &usize| {
+            node(*row).is_some_and(|node| {
+                let own = node.dimensions.strip_prefix(&[1]).unwrap_or(&node.dimensions);
+                node.element_type == whole.element_type && own == slice
+            })
+        };
+        let slices: Vec<usize> = (0..memory.families.list.len()).filter(is_slice).collect();
+        for row in slices {
+            self.dropped[row] = true;
         }
     }
 

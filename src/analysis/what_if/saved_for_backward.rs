@@ -10,11 +10,12 @@ use super::batch::DataArgument;
 use super::turn::Turn;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::class::Class;
-use crate::analysis::flow::loops::Role as LoopRole;
+use crate::analysis::flow::label::Labels;
+use crate::analysis::flow::loops::{Part, Role as LoopRole};
 use crate::analysis::flow::loss_in_parts::are_in_parts;
 use crate::analysis::flow::softmax::{Crossed, Softmax, repeated};
 use crate::analysis::flow::steps::Steps;
-use crate::analysis::flow::{Value, is_all_gather};
+use crate::analysis::flow::{Value, computed, is_all_gather};
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
@@ -41,6 +42,8 @@ pub struct Stack {
     pub of_loop: InstructionId,
     /// Number of slices.
     pub layers: i64,
+    /// Number of slices in each of these, where the loop saves what a loop in it saves; else 1.
+    pub inner: i64,
     /// What each slice is of.
     pub steps: Steps,
     /// Whether it holds the input of each step, which is all that a checkpointed body keeps.
@@ -271,18 +274,38 @@ impl SavedForBackward {
         for (row, family) in families.list.iter().enumerate() {
             let Some(part) = labels.role(program, family.root) else { continue };
             match part.role {
-                LoopRole::Saved => self.stacks.push(Stack {
-                    family: row as u32,
-                    of_loop: part.at,
-                    layers: part.layers,
-                    steps: labels.steps.of(part.at),
-                    is_input: labels.is_input(program, part),
-                    carry: labels.loops.carry(program, part.at, is_weight),
-                    is_in_layer: false,
-                }),
+                LoopRole::Saved => {
+                    let within = saved_within(program, labels, part);
+                    self.stacks.push(Stack {
+                        family: row as u32,
+                        of_loop: part.at,
+                        layers: part.layers,
+                        inner: within.map_or(1, |inner| inner.layers.max(1)),
+                        steps: labels.steps.of(part.at),
+                        is_input: labels.is_input(program, part),
+                        carry: labels.loops.carry(program, within.map_or(part.at, |inner| inner.at), is_weight),
+                        is_in_layer: false,
+                    });
+                }
                 LoopRole::Gradients => self.gradients.push(row as u32),
                 LoopRole::Collected => self.collected.push(row as u32),
                 _ => {}
+            }
+        }
+        self.share_inner_loops(program, families);
+    }
+
+    /// What a loop saves beside what a loop in it saves, with as many slices, is of that loop as well.
+    fn share_inner_loops(&mut self, program: &Program, families: &Families) {
+        let inner = self.stacks.iter().filter(|stack| stack.inner > 1);
+        let known: FastMap<InstructionId, (i64, u64)> =
+            inner.map(|stack| (stack.of_loop, (stack.inner, stack.carry))).collect();
+        for stack in self.stacks.iter_mut().filter(|stack| stack.inner <= 1) {
+            let Some(&(inner, carry)) = known.get(&stack.of_loop) else { continue };
+            let root = families.list.get(stack.family as usize).map(|family| family.root);
+            let node = root.and_then(|root| program.buffer_node(root));
+            if node.is_some_and(|node| node.dimensions.get(1) == Some(&inner)) {
+                (stack.inner, stack.carry) = (inner, carry);
             }
         }
     }
@@ -424,6 +447,13 @@ impl Weights {
         let is_of_heads = others >= 2 && (dimensions.len() >= 4 || is_named);
         of_positions >= 2 && others >= 1 && (is_plain || is_of_heads)
     }
+}
+
+/// What a loop saves in each step of another, where that saves what it is given by the first: as a scan over layers in a
+/// scan over repeats of them.
+fn saved_within<'a>(program: &Program, labels: &'a Labels, part: &Part) -> Option<&'a Part> {
+    let made = computed(program, part.written.clone()?);
+    labels.loops.part(made.at, &made.index).filter(|inner| inner.layers > 1)
 }
 
 #[cfg(test)]
