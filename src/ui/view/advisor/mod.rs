@@ -10,7 +10,7 @@ use crate::advisor::{ChangesResults, Finding, Plan, Severity};
 use crate::analysis::what_if::Outcome;
 use crate::model::{BufferId, MemorySpace, capitalised};
 use crate::ui::part::outcome::{look, make_it_fit};
-use crate::ui::part::{Action, View, ViewContext, colors};
+use crate::ui::part::{Action, View, ViewContext, colors, empty};
 use crate::ui::session::{Document, Lit};
 use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
@@ -36,9 +36,9 @@ pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_pa
 /// The findings in the side panel.
 pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };
 
-/// Whether advice is possible for this document.
+/// Whether advice is possible for this document: where no program has memory, nothing is known of a cause.
 fn applies(document: &Document) -> bool {
-    !document.profile.programs.is_empty()
+    document.has_buffers()
         || !document.analysis.caching.is_empty()
         || document.profile.tiles.is_some()
         || document.profile.failures.iter().any(|failure| failure.is_error)
@@ -128,7 +128,9 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     }
     let own = |finding: &&Finding| finding.program.is_none_or(|p| p == program);
     let findings: Vec<(usize, &Finding)> = advice.findings.iter().enumerate().filter(|(_, f)| own(f)).collect();
-    if findings.is_empty() {
+    if findings.is_empty() && context.scene().is_none() && context.document.profile.programs.len() > program {
+        empty::without_memory(ui, context);
+    } else if findings.is_empty() {
         let words = "No single cause: memory is spread over many buffers.";
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
     }
