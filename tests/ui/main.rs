@@ -26,6 +26,7 @@ mod help;
 mod hidden_names;
 mod layout;
 mod lines_and_words;
+mod message_listing;
 mod numbers;
 mod one_truth;
 mod one_verdict;

@@ -8,6 +8,7 @@ use super::groups::Groups;
 use super::state::{AT_ONCE, Drawn, FrameLayout, State};
 use crate::analysis::live_at::Residency;
 use crate::analysis::map::MapBox;
+use crate::analysis::names::scope;
 use crate::analysis::{Scene, category, unpadded};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 use crate::ui::chart::{self, Reach, Span, Window, YAxis};
@@ -431,6 +432,6 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     }
     let op = program.buffers.instruction_of(item.buffer).map(|i| program.text.op_name(i)).unwrap_or_default();
     if !op.is_empty() {
-        ui.label(text(op, size::SMALL, Weight::Mono, theme.text3));
+        ui.label(text(scope::without_attributes(&op), size::SMALL, Weight::Mono, theme.text3));
     }
 }
