@@ -74,3 +74,15 @@ fn attributes_of_an_operation_are_in_no_view() {
         assert!(says(&harness, "conv_general_dilated") || !matches!(view, "buffers" | "failure" | "report"), "{view}");
     }
 }
+
+#[test]
+fn shapes_are_whole_where_they_say_why_they_are_padded() {
+    for size in [[1280.0, 800.0], [1440.0, 900.0]] {
+        let harness = window("failure", size);
+        for shape in ["f32[1,4,1920,1024,2]", "f32[4,1920,1024,1]"] {
+            let found = painted(&harness).into_iter().find(|text| text.words == shape && !text.cut);
+            assert!(found.is_some(), "{size:?}: {shape}: {:?}", words(&harness));
+        }
+        assert!(!painted(&harness).iter().any(|text| text.words.starts_with("same as")), "other names of one size");
+    }
+}
