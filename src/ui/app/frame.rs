@@ -123,6 +123,8 @@ impl App {
             open.shared.begin_turn();
         }
         let width = ui.available_width();
+        // Below a sheet nothing is pointed at: a tooltip that was open would otherwise stay, above the sheet.
+        let pointer = self.has_sheet().then(|| self.ctx.input_mut(|input| std::mem::take(&mut input.pointer)));
         Panel::top("top bar")
             .exact_size(space::TOP_BAR)
             .frame(bar(theme.chrome))
@@ -153,6 +155,9 @@ impl App {
         for action in actions {
             self.act(action);
         }
+        if let Some(pointer) = pointer {
+            self.ctx.input_mut(|input| input.pointer = pointer);
+        }
         self.overlays(ui, &theme);
         keys::ring(ui, &theme);
         cut::show(ui.ctx(), &theme);
@@ -164,6 +169,11 @@ impl App {
         if self.files.is_loading() {
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(60));
         }
+    }
+
+    /// Whether a sheet lies over the window: help, palette or the field for a path.
+    const fn has_sheet(&self) -> bool {
+        self.help.is_some() || self.palette.is_some() || self.path_field.is_some()
     }
 
     /// Notes what this frame shows for the first time; asks for one more frame then, which tells that this one was drawn.
