@@ -139,3 +139,27 @@ fn the_curve_can_be_divided_by_source_file() {
     harness.run_ok();
     assert!(words(&harness).iter().any(|label| label.contains("gen_tpu.py")), "{:?}", words(&harness));
 }
+
+#[test]
+fn the_visible_steps_follow_the_step_that_keys_choose_and_a_bracket_marks_where_a_range_begins() {
+    let mut harness = timeline([1440.0, 900.0], ThemeChoice::Light);
+    let shared = |harness: &Harness<'_, App>| {
+        let shared = &harness.state().files.current().expect("open").shared;
+        (shared.step, shared.range.expect("zoomed"))
+    };
+    harness.state_mut().files.current_mut().expect("open").shared.zoom_to((100.0, 200.0));
+    harness.run_ok();
+    assert_eq!(shared(&harness).1, (100.0, 200.0), "the peak is elsewhere");
+    for key in [egui::Key::Period, egui::Key::Period, egui::Key::Comma] {
+        harness.key_press(key);
+        harness.run_ok();
+        let (step, (from, to)) = shared(&harness);
+        let step = f64::from(step.expect("a step"));
+        assert!(from <= step && step <= to, "{step} in {from} to {to}");
+        assert!((to - from - 100.0).abs() < 1e-6, "as far zoomed as before: {from} to {to}");
+    }
+    let step = shared(&harness).0.expect("a step");
+    harness.key_press(egui::Key::OpenBracket);
+    harness.run_ok();
+    assert!(gui::says(&harness, &format!("Steps {step} to {step} (1)")), "{:?}", words(&harness));
+}

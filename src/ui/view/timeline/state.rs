@@ -67,6 +67,8 @@ pub struct State {
     /// Program and memory space that the rest belongs to.
     pub of: Option<(usize, MemorySpace)>,
     pub dragging_map: bool,
+    /// The step that the visible range was last moved to show.
+    pub followed: Option<u32>,
 }
 
 /// Inputs of a range's figures: first and last step, grouping, number of groups.
