@@ -91,6 +91,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
     );
     axis(ui, context, data, &window);
     let flag = chart::limit(ui, theme, &window, limit, context.options.units);
+    state.limit_flags.extend(flag);
     if let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) {
         let outline = box_rect(item).expand(1.0);
         painter.rect_stroke(outline.expand(2.5), 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
