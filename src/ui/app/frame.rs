@@ -14,6 +14,7 @@ use super::milestones::Reached;
 use super::state::App;
 use crate::open::Target;
 use crate::ui::part::{Action, ViewContext};
+use crate::ui::session::Shared;
 use crate::ui::view::{FIRST, VIEWS};
 use crate::ui::widget::theme::{Theme, space};
 use crate::ui::widget::{cut, keys};
@@ -196,6 +197,10 @@ impl App {
     /// Tabs, view and side panel of the current file.
     fn workspace(&mut self, ui: &mut Ui, theme: &Theme, actions: &mut Vec<Action>) {
         let full = ui.max_rect();
+        if let Some(open) = self.files.current() {
+            let view = VIEWS.shown_or_first(open.shared.view, &open.document).id;
+            self.fold_over_new_view(view);
+        }
         let panel = self.panel_open();
         let side = if !panel {
             space::SIDE_RAIL
@@ -205,7 +210,8 @@ impl App {
             space::SIDE_PANEL
         };
         let split = (full.right() - side).max(full.left());
-        let overlay = panel && (self.ctx.content_rect().width() < PANEL_BESIDE || self.panel_overlays());
+        let covers = self.panel_covers();
+        let overlay = covers || panel && self.panel_overlays();
         let main = if overlay {
             Rect::from_min_max(full.min, Pos2::new(full.right() - space::SIDE_RAIL, full.bottom()))
         } else {
@@ -227,6 +233,8 @@ impl App {
         let Some(open) = self.files.current_mut() else { return };
         let entry = VIEWS.shown_or_first(open.shared.view, &open.document);
         let hovered_before = open.shared.hovered;
+        let chosen = |shared: &Shared| (shared.selected, shared.step, shared.tiles.len());
+        let chosen_before = chosen(&open.shared);
         open.shared.clear_hover();
         let hits = open.derived.hits(&work, &open.document, &open.shared);
         let mut context = ViewContext {
@@ -250,8 +258,12 @@ impl App {
         if hovered_before != open.shared.hovered {
             ui.ctx().request_repaint();
         }
+        let is_clicked_beside = covers && chosen(&open.shared) == chosen_before && clicked_in(ui, full, side_rect);
         if toggled {
             self.panel = Some(!panel);
+        } else if is_clicked_beside {
+            // A click that chooses something else leaves its details open.
+            self.panel = None;
         }
         self.find_bar(ui, theme, body);
         if !self.reading_offer(ui, theme, body) {
@@ -313,8 +325,12 @@ impl eframe::App for App {
     }
 }
 
-/// Width of the window from which the panel stands beside the view, not over it.
-const PANEL_BESIDE: f32 = 1280.0;
+/// Whether a place of the window's own layer was clicked that is not in another.
+fn clicked_in(ui: &Ui, place: Rect, except: Rect) -> bool {
+    let at = ui.input(|input| input.pointer.any_click().then(|| input.pointer.interact_pos()).flatten());
+    let is_here = |at: Pos2| place.contains(at) && !except.contains(at);
+    at.is_some_and(|at| is_here(at) && ui.ctx().layer_id_at(at) == Some(ui.layer_id()))
+}
 
 /// Frame of the top and status bars.
 fn bar(fill: egui::Color32) -> Frame {
