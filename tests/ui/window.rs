@@ -337,8 +337,15 @@ fn the_menu_of_a_buffer_copies_filters_hides_pins_and_leads_on() {
     for item in ["Copy name", "Filter to this", "Hide", "Pin with a note", "Show in Timeline", "Show in Treemap"] {
         assert!(says(&harness, item), "no '{item}': {:?}", words(&harness));
     }
+    let width = harness.get_by_label("Copy name").rect().width();
+    assert!(width <= 240.0, "no wider than its words need: {width}");
     harness.get_by_label("Copy name").click();
     assert!(copied_text(&mut harness).contains("fusion"));
+    harness.run_ok();
+    ask(&mut harness);
+    harness.get_by_label("Copy row").click();
+    let row_text = copied_text(&mut harness);
+    assert_eq!(row_text.split('\t').count(), 7, "{row_text}");
     harness.run_ok();
     ask(&mut harness);
     harness.get_by_label("Hide").click();
