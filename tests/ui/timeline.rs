@@ -219,3 +219,17 @@ fn the_line_of_a_step_does_not_go_through_the_words_of_a_limit_out_of_sight() {
     let through = near.iter().find(|(_, extent)| extent.min < place.center().y && place.center().y < extent.max);
     assert!(through.is_none(), "{through:?} through {place}");
 }
+
+#[test]
+fn the_tooltip_of_a_buffer_says_of_what_it_takes_a_share() {
+    let mut harness = timeline([1440.0, 900.0], ThemeChoice::Light);
+    let map = words(&harness).into_iter().find(|label| label.starts_with("Memory map, ")).expect("the map");
+    let map = harness.get_by_label(&map).rect();
+    let said = (1..20).find_map(|part| {
+        harness.hover_at(Pos2::new(map.left() + map.width() * part as f32 / 20.0, map.bottom() - 30.0));
+        (0..12).for_each(|_| harness.step());
+        words(&harness).into_iter().find(|words| words.contains(" B   ") && words.contains('%'))
+    });
+    let said = said.expect("a tooltip with exact bytes and a share");
+    assert!(said.ends_with("of the peak"), "{said}");
+}

@@ -412,7 +412,8 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     } else {
         ui.label(text(own, size::BODY, Weight::SemiBold, theme.text));
     }
-    let line = format!("{}   {}   {}", context.short(bytes), bytes.exact(), percent(item.size, scene.space.peak().0));
+    let share = percent(item.size, scene.space.peak().0);
+    let line = format!("{}   {}   {share} of the peak", context.short(bytes), bytes.exact());
     ui.label(text(line, size::SMALL, Weight::Medium, theme.text));
     let waste = bytes.saturating_sub(unpadded(program, &scene.analysis.traces, item.buffer));
     if waste > Bytes::ZERO {
