@@ -137,6 +137,23 @@ fn presenter_mode_is_larger_and_shows_keys() {
     assert!((harness.ctx.zoom_factor() - 1.0).abs() < 1e-6);
 }
 
+#[test]
+fn the_ring_of_presenter_mode_is_at_the_pointer_before_it_moves() {
+    let mut harness = open("overview");
+    let at = egui::Pos2::new(810.0, 540.0);
+    harness.hover_at(at);
+    harness.run_ok();
+    key(&mut harness, Modifiers::NONE, Key::F5);
+    harness.run_ok();
+    let rings = harness.output().shapes.iter().filter_map(|shape| match &shape.shape {
+        egui::Shape::Circle(circle) if (circle.radius - 20.0).abs() < 0.1 => Some(circle.center),
+        _ => None,
+    });
+    let rings: Vec<egui::Pos2> = rings.collect();
+    let expected = (at.to_vec2() / Options::PRESENTER).to_pos2();
+    assert!(!rings.is_empty() && rings.iter().all(|ring| ring.distance(expected) < 1.0), "{rings:?}, {expected}");
+}
+
 /// Words that a profile's author chose: parts of scopes, files, functions, modules.
 fn own_words(path: &Path) -> Vec<String> {
     let profile = open::open_path(path, &Progress::default()).expect("a sample");

@@ -163,6 +163,7 @@ impl App {
         keys::ring(ui, &theme);
         cut::show(ui.ctx(), &theme);
         help::note_term(ui.ctx(), &theme);
+        self.note_pointer();
         self.presenter_marks(ui, &theme);
         self.note_settings();
         self.performance.add(began);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 
-use egui::Vec2;
+use egui::{Pos2, Vec2};
 
 use super::chrome::palette_matches::CommandPalette;
 use super::files::dialog::{Dialog, Purpose};
@@ -46,6 +46,8 @@ pub struct App {
     pub(super) palette: Option<CommandPalette>,
     pub(super) settings_store: SettingsStore,
     pub(super) keys: PressedKeys,
+    /// Where the pointer is, in points of the zoom at which it came there, and that zoom.
+    pub(super) pointer: (Option<Pos2>, f32),
     pub(super) aliases: Arc<Aliases>,
     /// Whether the find bar takes the focus in this frame.
     pub(super) focus_find: bool,
@@ -118,6 +120,7 @@ impl App {
             settings_store: SettingsStore::default(),
             keys: PressedKeys::default(),
             aliases: Arc::default(),
+            pointer: (None, 1.0),
             focus_find: false,
             has_find_field: false,
             view_size: Vec2::ZERO,
