@@ -144,6 +144,16 @@ pub fn paint_fold(painter: &egui::Painter, center: Pos2, On(open): On, color: Co
     painter.line_segment([tip, tip + Vec2::new(-4.0, 4.0)], stroke);
 }
 
+/// Width of a small button, for a row that is divided before it is drawn.
+#[must_use]
+pub fn button_width(ui: &Ui, words: &str, key: &str) -> f32 {
+    let wide = |words: &str, weight: Weight| {
+        ui.painter().layout_no_wrap(words.to_owned(), weight.at(size::SMALL), Color32::PLACEHOLDER).size().x
+    };
+    let behind = if key.is_empty() { 0.0 } else { wide(key, Weight::Mono) + 8.0 };
+    wide(words, Weight::Medium) + behind + 18.0
+}
+
 fn button_with(ui: &mut Ui, words: &str, tail: Tail<'_>, On(lit): On, theme: &Theme) -> Response {
     let text = if lit { theme.accent } else { theme.text };
     let label = ui.painter().layout_no_wrap(words.to_owned(), Weight::Medium.at(size::SMALL), text);
