@@ -3,6 +3,7 @@
 use super::finding::{ChangesResults, Finding, Severity};
 use super::remedies::remedies;
 use super::subject::{Rule, Subject};
+use crate::analysis::names::scope;
 use crate::model::{Bytes, Failure, FailureKind, MemorySpace};
 
 /// The rules.
@@ -145,7 +146,7 @@ fn listing(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             finding.title = format!("One allocation takes {}, more than half of {}", largest.short(), capacity.short());
             finding.why = format!(
                 "The largest is {}. One allocation above half of the memory is rarely a matter of capacity: usually something is replicated, sharded over the wrong mesh shape, or kept for debugging.",
-                name.map_or_else(|| "not named".to_owned(), |name| format!("`{name}`"))
+                name.map_or_else(|| "not named".to_owned(), |name| format!("`{}`", scope::without_attributes(name)))
             );
             finding.at_stake_bytes = Some(largest);
             finding.changes_results = ChangesResults::Maybe;

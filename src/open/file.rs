@@ -249,8 +249,8 @@ fn note_missing_assignment(profile: &mut Profile, input: &Input) {
     }
     let name = input.file_name();
     if truncation(&profile.notes).is_some() {
-        let text = "The buffer assignment comes after the cut, so only shapes are known, not memory use; copy or write \
-                    the file again";
+        let text =
+            "The buffer assignment comes after the cut, so memory use is not known; copy or write the file again";
         profile.notes.push(Note::new(NoteLevel::Warning, text));
         return;
     }
@@ -265,7 +265,7 @@ fn note_missing_assignment(profile: &mut Profile, input: &Input) {
         (None, Some(own)) => format!("open {}.after_optimizations.hlo.pb of the same dump instead", own.stem),
         (None, None) => "open the dump's *after_optimizations.hlo.pb instead".to_owned(),
     };
-    let text = format!("This program has no buffer assignment, so only shapes are known, not memory use; {remedy}");
+    let text = format!("This program has no buffer assignment, so its memory use is not known; {remedy}");
     if let Some(source) = profile.sources.first_mut() {
         source.notes.push(text.clone());
     }

@@ -90,7 +90,9 @@ fn draw(ui: &mut Ui, theme: &Theme, cell: Rect, raster: &mut CachedRaster, case:
         ];
         shown.readout(ui, &lines);
         let row = Rect::from_min_size(rect.left_bottom(), Vec2::new(rect.width(), chart::BELOW));
-        chart::flag(ui, theme, row, window.x_of(80.5), "step 80", Strength::Chosen);
+        if let Some(place) = chart::flag_place(ui, row, window.x_of(80.5), "step 80") {
+            chart::flag(ui, theme, place, "step 80", Strength::Chosen);
+        }
     }
 }
 

@@ -204,13 +204,49 @@ fn a_checkpoint_is_a_switch_for_so_many_of_the_layers() {
 }
 
 #[test]
-fn parts_of_the_bar_without_room_for_their_words_are_told_beside_it() {
+fn parts_of_the_bar_without_room_for_their_words_are_told_below_it() {
     let link = DeepLink { view: Some("overview".to_owned()), ..DeepLink::default() };
     let path = common::samples().join("v5e_mlp_f32");
     let harness = gui::window(&[&path], [1280.0, 800.0], ThemeChoice::Light, link);
-    let painted: Vec<String> = gui::painted(&harness).into_iter().map(|text| text.words).collect();
-    // 297 MiB of 15.75 GiB: no part of the bar is wide enough for a letter.
+    let painted = gui::painted(&harness);
+    let capacity = painted.iter().find(|text| text.words == "capacity 15.75 GiB").expect("below the bar").place;
+    // 297 MiB of 15.75 GiB: no part of the bar is wide enough for a letter. In the bar, the words would seem to fill it.
     for name in ["Parameter  ", "Temporary  "] {
-        assert!(painted.iter().any(|words| words.starts_with(name) && words.ends_with("iB")), "{name}: {painted:?}");
+        let found = painted.iter().find(|text| text.words.starts_with(name) && text.words.ends_with("iB"));
+        let place = found.unwrap_or_else(|| panic!("{name}: {:?}", gui::words(&harness))).place;
+        assert!((place.center().y - capacity.center().y).abs() < 4.0, "{name} at {place}, capacity at {capacity}");
     }
+}
+
+/// How many findings are unfolded, and how many there are.
+fn unfolded(harness: &Harness<'_, App>) -> (usize, usize) {
+    let results = ["Results stay the same.", "Results may change.", "Results change."];
+    let words = gui::words(harness);
+    let open = words.iter().filter(|words| results.contains(&words.as_str())).count();
+    (open, words.iter().filter(|words| *words == "Copy as text").count())
+}
+
+#[test]
+fn all_findings_are_unfolded_where_there_is_room_and_each_shows_that_it_can_be() {
+    let path = common::sample_program("v5e_gpt_m_oom");
+    let open = |height| {
+        let link = DeepLink { view: Some("advisor".to_owned()), ..DeepLink::default() };
+        gui::window(&[&path], [1440.0, height], ThemeChoice::Light, link)
+    };
+    let (unfolded_with_room, all) = unfolded(&open(3000.0));
+    assert!(all > 2 && unfolded_with_room == all, "{unfolded_with_room} of {all}");
+    let mut harness = open(800.0);
+    assert_eq!(unfolded(&harness), (1, all), "only the first");
+    let is_folded = |node: &egui_kittest::Node<'_>| {
+        let node = node.accesskit_node();
+        node.label().is_some_and(|label| label.contains("GiB"))
+            && node.toggled() == Some(egui::accesskit::Toggled::False)
+    };
+    let folded = harness.get_all_by_role(egui::Role::Button).find(is_folded).expect("a folded finding").rect();
+    // The sign before the title belongs to what is clicked.
+    let sign = folded.left_center() + egui::Vec2::new(4.0, 0.0);
+    harness.drag_at(sign);
+    harness.drop_at(sign);
+    harness.run();
+    assert_eq!(unfolded(&harness), (2, all), "{:?}", gui::words(&harness));
 }

@@ -70,6 +70,22 @@ fn a_file_read_in_part_says_how_much_is_missing_and_promises_nothing() {
 }
 
 #[test]
+fn a_file_cut_before_its_memory_offers_no_cause_and_no_view_of_memory() {
+    let whole = common::sample_program("v5e_mlp_f32");
+    let bytes = common::bytes(&whole);
+    let folder = tempfile::tempdir().expect("a folder");
+    let cut = folder.path().join("cut.hlo.pb");
+    std::fs::write(&cut, &bytes[..bytes.len() * 3 / 10]).expect("written");
+    let harness = gui::window(&[&cut], [1440.0, 900.0], ThemeChoice::Light, link("advisor"));
+    assert!(!says(&harness, "No single cause"), "{:?}", words(&harness));
+    assert!(says(&harness, ": no memory assignment"), "{:?}", words(&harness));
+    assert!(says(&harness, "copy or write the file again"), "{:?}", words(&harness));
+    for view in ["Timeline", "Treemap", "Heat map", "Padding", "Buffers", "Advisor"] {
+        assert!(harness.query_by_role_and_label(egui::Role::Tab, view).is_none(), "{view} has nothing to show");
+    }
+}
+
+#[test]
 fn a_limit_far_above_what_is_seen_is_no_alarm() {
     let path = common::sample_program("v5e_mlp_f32");
     let mut harness = gui::window(&[&path], [1280.0, 800.0], ThemeChoice::Light, link("timeline"));

@@ -89,6 +89,64 @@ fn f1_on_a_word_of_the_screen_opens_the_glossary_at_it() {
     assert!(!says(&harness, "An argument that the caller gives up"), "F1 closes it");
 }
 
+/// Lets the pointer rest until whatever appears then is there.
+fn rest(harness: &mut Harness<'_, App>) {
+    for _ in 0..12 {
+        harness.step();
+    }
+}
+
+fn tooltips(harness: &Harness<'_, App>) -> usize {
+    harness.query_all_by_role(Role::Tooltip).count()
+}
+
+#[test]
+fn what_was_clicked_is_not_explained_until_the_pointer_comes_back() {
+    const MEANING: &str = "areas in proportion to bytes";
+    let path = sample();
+    let mut harness = open(&[&path], [1600.0, 1000.0], "overview");
+    let tab = harness.get_by_role_and_label(Role::Tab, "Treemap").rect().center();
+    harness.hover_at(tab);
+    rest(&mut harness);
+    assert!(says(&harness, MEANING), "{:?}", words(&harness));
+    harness.drag_at(tab);
+    harness.drop_at(tab);
+    rest(&mut harness);
+    assert!(!says(&harness, MEANING), "it would cover what was opened");
+    harness.hover_at(tab + egui::Vec2::new(0.0, 400.0));
+    rest(&mut harness);
+    harness.hover_at(tab);
+    rest(&mut harness);
+    assert!(says(&harness, MEANING), "{:?}", words(&harness));
+}
+
+#[test]
+fn no_tooltip_from_below_lies_over_a_sheet() {
+    let path = sample();
+    let mut harness = open(&[&path], [1600.0, 1000.0], "overview");
+    let bar = words(&harness).into_iter().find(|label| label.starts_with("Temporary  ")).expect("a part of the bar");
+    let place = harness.get_all_by_label(&bar).next().expect("it").rect().center();
+    harness.hover_at(place);
+    rest(&mut harness);
+    assert_eq!(tooltips(&harness), 1, "{:?}", words(&harness));
+    harness.key_press(Key::F1);
+    rest(&mut harness);
+    assert!(says(&harness, "Search terms"));
+    assert_eq!(tooltips(&harness), 0, "{:?}", words(&harness));
+}
+
+#[test]
+fn the_tooltip_of_a_file_says_where_it_is_and_how_to_compare_it_and_no_more() {
+    let (first, second) = (sample(), common::sample_program("v5e_mlp_f32"));
+    let mut harness = open(&[&first, &second], [1600.0, 1000.0], "overview");
+    let row = words(&harness).into_iter().find(|label| label.starts_with("File v5e_gpt_m_oom")).expect("a row");
+    let row = harness.get_by_label(&row).rect().center();
+    harness.hover_at(row);
+    rest(&mut harness);
+    let said = words(&harness).into_iter().find(|words| words.contains("\nCtrl click: compare")).expect("a tooltip");
+    assert!(said.lines().count() <= 3 && said.contains("v5e_gpt_m_oom"), "{said}");
+}
+
 #[test]
 fn every_column_of_every_view_is_in_the_glossary() {
     let samples = common::samples();

@@ -27,6 +27,8 @@ mod help;
 mod hidden_names;
 mod layout;
 mod lines_and_words;
+mod message_listing;
+mod narrow_window;
 mod numbers;
 mod one_truth;
 mod one_verdict;

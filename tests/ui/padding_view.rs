@@ -64,3 +64,17 @@ fn the_share_of_padding_is_written_on_the_tiles() {
     let on_tiles = |part: &str| gui::painted(&harness).iter().any(|text| text.words == part);
     assert!(on_tiles("97.7\u{2009}% of the tiles is padding"), "{:?}", words(&harness));
 }
+
+#[test]
+fn little_padding_is_told_in_a_unit_in_which_it_is_more_than_nothing() {
+    let harness = open("v5e_mlp_f32", [1280.0, 800.0], ThemeChoice::Light);
+    let painted = gui::painted(&harness);
+    let head = |begin: &str| painted.iter().find(|text| text.words.starts_with(begin)).expect("a head");
+    let (size, padding) = (head("Size, "), head("Padding, "));
+    assert!(size.words.ends_with("MiB") && padding.words.ends_with("KiB"), "{} {}", size.words, padding.words);
+    let first = painted.iter().filter(|text| text.place.top() > padding.place.bottom());
+    let first = first.filter(|text| text.place.right() <= padding.place.right() + 4.0 && !text.words.is_empty());
+    let first: Vec<_> = first.filter(|text| text.place.left() > size.place.right()).take(1).collect();
+    assert!(!first.is_empty() && first[0].words != "under 0.1", "{:?}", first[0].words);
+    assert!(painted.iter().any(|text| text.words == "of the peak is padding"), "{:?}", words(&harness));
+}

@@ -139,3 +139,97 @@ fn the_curve_can_be_divided_by_source_file() {
     harness.run_ok();
     assert!(words(&harness).iter().any(|label| label.contains("gen_tpu.py")), "{:?}", words(&harness));
 }
+
+#[test]
+fn the_visible_steps_follow_the_step_that_keys_choose_and_a_bracket_marks_where_a_range_begins() {
+    let mut harness = timeline([1440.0, 900.0], ThemeChoice::Light);
+    let shared = |harness: &Harness<'_, App>| {
+        let shared = &harness.state().files.current().expect("open").shared;
+        (shared.step, shared.range.expect("zoomed"))
+    };
+    harness.state_mut().files.current_mut().expect("open").shared.zoom_to((100.0, 200.0));
+    harness.run_ok();
+    assert_eq!(shared(&harness).1, (100.0, 200.0), "the peak is elsewhere");
+    for key in [egui::Key::Period, egui::Key::Period, egui::Key::Comma] {
+        harness.key_press(key);
+        harness.run_ok();
+        let (step, (from, to)) = shared(&harness);
+        let step = f64::from(step.expect("a step"));
+        assert!(from <= step && step <= to, "{step} in {from} to {to}");
+        assert!((to - from - 100.0).abs() < 1e-6, "as far zoomed as before: {from} to {to}");
+    }
+    let step = shared(&harness).0.expect("a step");
+    harness.key_press(egui::Key::OpenBracket);
+    harness.run_ok();
+    assert!(gui::says(&harness, &format!("Steps {step} to {step} (1)")), "{:?}", words(&harness));
+}
+
+/// The upright lines that are painted: position and extent.
+fn upright(shape: &egui::Shape, found: &mut Vec<(f32, egui::Rangef)>) {
+    match shape {
+        egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| upright(shape, found)),
+        egui::Shape::LineSegment { points: [from, to], .. } if (from.x - to.x).abs() < 0.1 => {
+            found.push((from.x, egui::Rangef::new(from.y.min(to.y), from.y.max(to.y))));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn numbers_and_flags_of_steps_do_not_lie_over_each_other_wherever_the_pointer_is() {
+    let mut harness = timeline([1440.0, 900.0], ThemeChoice::Light);
+    let map = words(&harness).into_iter().find(|label| label.starts_with("Memory map, ")).expect("the map");
+    let map = harness.get_by_label(&map).rect();
+    for share in 0..40 {
+        let x = map.left() + map.width() * (share as f32 + 0.3) / 40.0;
+        harness.hover_at(Pos2::new(x, map.center().y));
+        harness.run_ok();
+        let row = gui::painted(&harness);
+        let peak = row.iter().find(|text| text.words.starts_with("peak, step")).expect("the peak's flag").place;
+        let row: Vec<_> =
+            row.into_iter().filter(|text| (text.place.center().y - peak.center().y).abs() < 3.0).collect();
+        let row: Vec<_> = row.into_iter().filter(|text| map.x_range().contains(text.place.center().x)).collect();
+        assert!(row.len() > 5, "numbers, the peak's flag and the pointer's");
+        for (i, text) in row.iter().enumerate() {
+            let other = row[i + 1..].iter().find(|other| other.place.intersects(text.place));
+            assert!(other.is_none(), "{} over {:?} with the pointer at {x}", text.words, other.map(|text| &text.words));
+        }
+    }
+}
+
+#[test]
+fn the_line_of_a_step_does_not_go_through_the_words_of_a_limit_out_of_sight() {
+    let link = DeepLink { view: Some("timeline".to_owned()), ..DeepLink::default() };
+    let path = common::sample_program("v5e_mlp_f32");
+    let mut harness = gui::window(&[&path], [1280.0, 800.0], ThemeChoice::Light, link);
+    harness.get_by_label("Fit").click();
+    harness.run_ok();
+    let flag = |harness: &Harness<'_, App>| {
+        let found = gui::painted(harness).into_iter().find(|text| text.words.starts_with("capacity 15.75 GiB, above"));
+        found.expect("a flag at the edge").place
+    };
+    let place = flag(&harness);
+    harness.hover_at(Pos2::new(place.center().x, place.bottom() + 40.0));
+    harness.run_ok();
+    let place = flag(&harness);
+    let mut lines = Vec::new();
+    harness.output().shapes.iter().for_each(|shape| upright(&shape.shape, &mut lines));
+    let near: Vec<_> = lines.iter().filter(|(x, _)| place.x_range().contains(*x)).collect();
+    assert!(!near.is_empty(), "the line of the step under the pointer");
+    let through = near.iter().find(|(_, extent)| extent.min < place.center().y && place.center().y < extent.max);
+    assert!(through.is_none(), "{through:?} through {place}");
+}
+
+#[test]
+fn the_tooltip_of_a_buffer_says_of_what_it_takes_a_share() {
+    let mut harness = timeline([1440.0, 900.0], ThemeChoice::Light);
+    let map = words(&harness).into_iter().find(|label| label.starts_with("Memory map, ")).expect("the map");
+    let map = harness.get_by_label(&map).rect();
+    let said = (1..20).find_map(|part| {
+        harness.hover_at(Pos2::new(map.left() + map.width() * part as f32 / 20.0, map.bottom() - 30.0));
+        (0..12).for_each(|_| harness.step());
+        words(&harness).into_iter().find(|words| words.contains(" B   ") && words.contains('%'))
+    });
+    let said = said.expect("a tooltip with exact bytes and a share");
+    assert!(said.ends_with("of the peak"), "{said}");
+}

@@ -105,3 +105,20 @@ fn pieces_of_the_map_are_named() {
         gui::painted(&harness).into_iter().any(|text| text.words.contains("blocks of 16.0 MiB each hold back"));
     assert!(listed, "{:?}", words(&harness));
 }
+
+#[test]
+fn details_are_in_units_that_can_be_read_out_with_all_digits_beside_them() {
+    let path = snapshot("oom_shortage_2_15");
+    let profile = open::open_path(&path, &Progress::default()).expect("a sample");
+    let peak = Bytes(ProfileAnalysis::new(&profile).caching[0].replay.peaks.allocated.bytes);
+    let link = DeepLink { view: Some("allocator".to_owned()), ..DeepLink::default() };
+    let harness = gui::window(&[&path], [1440.0, 900.0], ThemeChoice::Light, link);
+    let spoken = format!("Peak allocated {}, {}", peak.short(), peak.exact());
+    assert!(says(&harness, &spoken), "{spoken}: {:?}", words(&harness));
+    let painted = gui::painted(&harness);
+    let name = painted.iter().find(|text| text.words == "Peak allocated").expect("the name").place;
+    for number in [peak.short(), peak.exact()] {
+        let is_beside = |text: &&gui::Painted| (text.place.center().y - name.center().y).abs() < 3.0;
+        assert!(painted.iter().filter(is_beside).any(|text| text.words == number), "{number}");
+    }
+}

@@ -137,6 +137,23 @@ fn presenter_mode_is_larger_and_shows_keys() {
     assert!((harness.ctx.zoom_factor() - 1.0).abs() < 1e-6);
 }
 
+#[test]
+fn the_ring_of_presenter_mode_is_at_the_pointer_before_it_moves() {
+    let mut harness = open("overview");
+    let at = egui::Pos2::new(810.0, 540.0);
+    harness.hover_at(at);
+    harness.run_ok();
+    key(&mut harness, Modifiers::NONE, Key::F5);
+    harness.run_ok();
+    let rings = harness.output().shapes.iter().filter_map(|shape| match &shape.shape {
+        egui::Shape::Circle(circle) if (circle.radius - 20.0).abs() < 0.1 => Some(circle.center),
+        _ => None,
+    });
+    let rings: Vec<egui::Pos2> = rings.collect();
+    let expected = (at.to_vec2() / Options::PRESENTER).to_pos2();
+    assert!(!rings.is_empty() && rings.iter().all(|ring| ring.distance(expected) < 1.0), "{rings:?}, {expected}");
+}
+
 /// Words that a profile's author chose: parts of scopes, files, functions, modules.
 fn own_words(path: &Path) -> Vec<String> {
     let profile = open::open_path(path, &Progress::default()).expect("a sample");
@@ -337,8 +354,15 @@ fn the_menu_of_a_buffer_copies_filters_hides_pins_and_leads_on() {
     for item in ["Copy name", "Filter to this", "Hide", "Pin with a note", "Show in Timeline", "Show in Treemap"] {
         assert!(says(&harness, item), "no '{item}': {:?}", words(&harness));
     }
+    let width = harness.get_by_label("Copy name").rect().width();
+    assert!(width <= 240.0, "no wider than its words need: {width}");
     harness.get_by_label("Copy name").click();
     assert!(copied_text(&mut harness).contains("fusion"));
+    harness.run_ok();
+    ask(&mut harness);
+    harness.get_by_label("Copy row").click();
+    let row_text = copied_text(&mut harness);
+    assert_eq!(row_text.split('\t').count(), 7, "{row_text}");
     harness.run_ok();
     ask(&mut harness);
     harness.get_by_label("Hide").click();
@@ -543,18 +567,10 @@ fn every_control_can_be_reached_by_tab_and_has_a_name() {
             reached.push(label);
         }
     }
-    for wanted in [
-        "Back",
-        "Forward",
-        "Help",
-        "View options",
-        "Open menu",
-        "Overview",
-        "Timeline",
-        "Details",
-        "Pins",
-        "Hide details",
-    ] {
+    // The arrows go from the tab of the view that is shown to the others.
+    for wanted in
+        ["Back", "Forward", "Help", "View options", "Open menu", "Timeline", "Details", "Pins", "Hide details"]
+    {
         assert!(reached.iter().any(|label| label == wanted), "'{wanted}' is not among {reached:?}");
     }
     for part in ["Program: ", "Memory: ", "File "] {
@@ -571,4 +587,49 @@ fn files_over_the_window_are_told_what_will_happen() {
     assert!(says(&harness, "Drop to open 2 files"));
     assert!(says(&harness, "train.log: text: out-of-memory messages in it"), "{:?}", words(&harness));
     harness.input_mut().hovered_files.clear();
+}
+
+/// The name and the place of the widget that has the focus.
+fn focused(harness: &Harness<'_, App>) -> Option<(String, egui::Rect)> {
+    let id = harness.ctx.memory(egui::Memory::focused)?;
+    let place = harness.ctx.read_response(id)?.rect;
+    let named = harness.get_all(egui_kittest::kittest::by()).filter(|node| node.accesskit_node().is_focused());
+    Some((named.filter_map(|node| node.accesskit_node().label()).next_back().unwrap_or_default(), place))
+}
+
+#[test]
+fn tab_goes_through_the_bars_in_the_order_in_which_they_are_read() {
+    let mut harness = gui::window(&[], [1280.0, 800.0], ThemeChoice::Light, DeepLink::default());
+    key(&mut harness, Modifiers::NONE, Key::Tab);
+    let first = focused(&harness).expect("a focus");
+    assert_eq!(first.0, "Open menu", "what one needs first");
+
+    let mut harness = open("overview");
+    let tabs = harness.get_by_role_and_label(Role::Tab, "Overview").rect();
+    let mut places = Vec::new();
+    for _ in 0..40 {
+        key(&mut harness, Modifiers::NONE, Key::Tab);
+        let (_, place) = focused(&harness).expect("a focus");
+        places.push(place);
+        if place.center().y > tabs.bottom() && place.left() > tabs.left() {
+            break;
+        }
+    }
+    let in_bar: Vec<f32> =
+        places.iter().filter(|place| place.center().y < tabs.top()).map(|place| place.center().x).collect();
+    assert!(in_bar.len() > 5 && in_bar.is_sorted(), "{in_bar:?}");
+    let in_tabs = places.iter().filter(|place| (place.center().y - tabs.center().y).abs() < 2.0);
+    assert_eq!(in_tabs.filter(|place| place.left() < 1200.0).count(), 1, "the tabs are one stop: {places:?}");
+
+    let mut harness = open("overview");
+    let view = |harness: &Harness<'_, App>| harness.state().files.current().expect("open").shared.view;
+    harness.get_by_role_and_label(Role::Tab, "Overview").focus();
+    harness.run_ok();
+    key(&mut harness, Modifiers::NONE, Key::ArrowRight);
+    let second = view(&harness);
+    assert_ne!(second, "overview");
+    key(&mut harness, Modifiers::NONE, Key::ArrowRight);
+    assert!(!["overview", second].contains(&view(&harness)), "the focus goes along");
+    key(&mut harness, Modifiers::NONE, Key::Home);
+    assert_eq!(view(&harness), "overview");
 }

@@ -1,5 +1,7 @@
 //! Readable scopes from framework op names: `jit(step)/jvp(layer_3)/attn/dot_general` belongs to `layer_*/attn`.
 
+use std::borrow::Cow;
+
 /// Scopes and operation of an op name, without the wrappers of transformations.
 #[must_use]
 pub fn path(op_name: &str) -> Vec<&str> {
@@ -8,6 +10,7 @@ pub fn path(op_name: &str) -> Vec<&str> {
     let mut backward = "";
     // Merged operations have several names; the first is that of the result.
     for whole in split(op_name.split(';').next().unwrap_or(op_name)) {
+        let whole = attributes_at(whole).map_or(whole, |at| &whole[..at]);
         let mut part = whole;
         if !part.contains(['(', '[']) {
             backward = "";
@@ -34,6 +37,46 @@ pub fn path(op_name: &str) -> Vec<&str> {
         }
     }
     parts
+}
+
+/// An op name without the attributes that older versions of JAX write behind an operation, over several lines:
+/// `conv_general_dilated[\n  batch_group_count=1\n]` is `conv_general_dilated`.
+#[must_use]
+pub fn without_attributes(op_name: &str) -> Cow<'_, str> {
+    let Some(mut begin) = attributes_at(op_name) else { return Cow::Borrowed(op_name) };
+    let (mut out, mut rest) = (String::new(), op_name);
+    loop {
+        out.push_str(&rest[..begin]);
+        rest = behind_bracket(&rest[begin..]);
+        match attributes_at(rest) {
+            Some(next) => begin = next,
+            None => return Cow::Owned(out + rest),
+        }
+    }
+}
+
+/// Where a list of attributes begins: at a bracket with a word and an equals sign behind it. Messages have a line break
+/// as `\n`.
+fn attributes_at(text: &str) -> Option<usize> {
+    let begins_list = |inside: &str| {
+        let mut inside = inside.trim_start();
+        while let Some(rest) = inside.strip_prefix("\\n") {
+            inside = rest.trim_start();
+        }
+        let behind = inside.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        behind.len() < inside.len() && behind.starts_with('=') && !behind.starts_with("==")
+    };
+    text.match_indices('[').map(|(at, _)| at).find(|&at| begins_list(&text[at + 1..]))
+}
+
+/// What is behind the bracket that closes the first one; nothing if none does.
+fn behind_bracket(text: &str) -> &str {
+    let mut depth = 0i32;
+    let closing = text.bytes().position(|byte| {
+        depth += i32::from(byte == b'[') - i32::from(byte == b']');
+        depth == 0
+    });
+    closing.and_then(|at| text.get(at + 1..)).unwrap_or("")
 }
 
 /// Splits at slashes outside brackets.
@@ -124,7 +167,8 @@ pub fn argument(op_name: &str) -> Option<(&str, &str)> {
     let end = op_name.find(['[', '.']).unwrap_or(op_name.len());
     let (name, rest) = op_name.split_at(end);
     let is_word = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    (is_word && (rest.is_empty() || rest.starts_with(['[', '.']))).then_some((name, rest))
+    let is_operation = attributes_at(rest) == Some(0);
+    (is_word && !is_operation && (rest.is_empty() || rest.starts_with(['[', '.']))).then_some((name, rest))
 }
 
 #[cfg(test)]
@@ -142,6 +186,21 @@ mod tests {
         assert_eq!(path("jit(f)/jvp(block)/block/mul"), ["block", "block", "mul"], "a scope within one of its name");
         assert_eq!(fold("conv2d"), "conv2d");
         assert_eq!(fold("layer.12"), "layer.*");
+    }
+
+    #[test]
+    fn attributes_of_an_operation_are_no_part_of_its_name() {
+        let broken = "jit(f)/layer_0/conv[\n  batch_group_count=1\n  spec=([0, 1], 2)\n]";
+        assert_eq!(without_attributes(broken), "jit(f)/layer_0/conv");
+        let escaped = "jit(f)/while[cond_nconsts=0]/body/conv[\\n  batch_group_count=1\\n]";
+        assert_eq!(without_attributes(escaped), "jit(f)/while/body/conv");
+        assert_eq!(short(escaped, 3), "while/body/conv");
+        assert_eq!(path(broken), ["layer_0", "conv"]);
+        assert_eq!(without_attributes("jit(f)/conv[shape=(3,"), "jit(f)/conv", "cut off");
+        assert_eq!(argument("mul[a=1]"), None);
+        for kept in ["params['w']", "opt_state[0].mu['layer_3']['w']", "x[0]", "jit(f)/mul", "args[1]"] {
+            assert_eq!(without_attributes(kept), kept);
+        }
     }
 
     #[test]

@@ -401,7 +401,10 @@ fn texts(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, known:
     let shape = program.buffer_shape(buffer);
     Texts {
         name: program.buffer_name(buffer),
-        op: analysis.labels(program).of_next(program, buffer, known).map_or(metadata.op_name, |label| label.text),
+        op: analysis
+            .labels(program)
+            .of_next(program, buffer, known)
+            .map_or_else(|| scope::without_attributes(&metadata.op_name).into_owned(), |label| label.text),
         opcode: instruction.map(|i| program.opcode_name(i).to_owned()).unwrap_or_default(),
         shape: shape.map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default(),
         element_type: program.buffer_node(buffer).map(|node| node.element_type.name().to_owned()).unwrap_or_default(),

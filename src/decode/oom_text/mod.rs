@@ -373,7 +373,9 @@ fn device_of(failures: &[Failure], file: &str) -> Device {
         let Some((color, key)) = capacity_key(failure) else { continue };
         let Some(size) = failure.size(key) else { continue };
         if device.capacity(color).is_none() {
-            let printed = size.text.clone().unwrap_or_else(|| size.bytes.exact());
+            // The message's own words, in which a unit may be a letter.
+            let printed = size.text.as_ref().map(|text| format!("\u{201c}{text}\u{201d}"));
+            let printed = printed.unwrap_or_else(|| size.bytes.exact());
             let evidence = format!("{printed}, from the out-of-memory message in {file}, line {}", failure.line);
             device.capacities.push(Capacity { color, bytes: size.bytes, evidence });
         }

@@ -3,6 +3,7 @@
 use super::schema::{BufferReport, PeakBufferReport};
 use crate::analysis::class::Reason;
 use crate::analysis::live_at::Residency;
+use crate::analysis::names::scope;
 use crate::analysis::{Scene, category, has_no_shape, unpadded};
 use crate::model::{BufferId, Bytes};
 
@@ -31,7 +32,7 @@ pub(super) fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport 
         class_guessed_from: Some(classes.reason(buffer)).filter(|reason| reason.is_guess()).map(Reason::words),
         class_certainty: classes.reason(buffer).certainty().words(),
         label: analysis.labels(program).of(program, buffer).map(|label| label.text),
-        op_name: Some(metadata.op_name).filter(|name| !name.is_empty()),
+        op_name: Some(scope::without_attributes(&metadata.op_name).into_owned()).filter(|name| !name.is_empty()),
         source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
         offset: allocation.filter(|_| !program.is_listing).map(|_| program.buffers.offset[row]),
         // Negative numbers are our own, for allocations that have none in the report.

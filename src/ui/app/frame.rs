@@ -14,6 +14,7 @@ use super::milestones::Reached;
 use super::state::App;
 use crate::open::Target;
 use crate::ui::part::{Action, ViewContext};
+use crate::ui::session::Shared;
 use crate::ui::view::{FIRST, VIEWS};
 use crate::ui::widget::theme::{Theme, space};
 use crate::ui::widget::{cut, keys};
@@ -123,6 +124,8 @@ impl App {
             open.shared.begin_turn();
         }
         let width = ui.available_width();
+        // Below a sheet nothing is pointed at: a tooltip that was open would otherwise stay, above the sheet.
+        let pointer = self.has_sheet().then(|| self.ctx.input_mut(|input| std::mem::take(&mut input.pointer)));
         Panel::top("top bar")
             .exact_size(space::TOP_BAR)
             .frame(bar(theme.chrome))
@@ -153,10 +156,14 @@ impl App {
         for action in actions {
             self.act(action);
         }
+        if let Some(pointer) = pointer {
+            self.ctx.input_mut(|input| input.pointer = pointer);
+        }
         self.overlays(ui, &theme);
         keys::ring(ui, &theme);
         cut::show(ui.ctx(), &theme);
         help::note_term(ui.ctx(), &theme);
+        self.note_pointer();
         self.presenter_marks(ui, &theme);
         self.note_settings();
         self.performance.add(began);
@@ -164,6 +171,11 @@ impl App {
         if self.files.is_loading() {
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(60));
         }
+    }
+
+    /// Whether a sheet lies over the window: help, palette or the field for a path.
+    const fn has_sheet(&self) -> bool {
+        self.help.is_some() || self.palette.is_some() || self.path_field.is_some()
     }
 
     /// Notes what this frame shows for the first time; asks for one more frame then, which tells that this one was drawn.
@@ -186,6 +198,10 @@ impl App {
     /// Tabs, view and side panel of the current file.
     fn workspace(&mut self, ui: &mut Ui, theme: &Theme, actions: &mut Vec<Action>) {
         let full = ui.max_rect();
+        if let Some(open) = self.files.current() {
+            let view = VIEWS.shown_or_first(open.shared.view, &open.document).id;
+            self.fold_over_new_view(view);
+        }
         let panel = self.panel_open();
         let side = if !panel {
             space::SIDE_RAIL
@@ -195,7 +211,8 @@ impl App {
             space::SIDE_PANEL
         };
         let split = (full.right() - side).max(full.left());
-        let overlay = panel && (self.ctx.content_rect().width() < PANEL_BESIDE || self.panel_overlays());
+        let covers = self.panel_covers();
+        let overlay = covers || panel && self.panel_overlays();
         let main = if overlay {
             Rect::from_min_max(full.min, Pos2::new(full.right() - space::SIDE_RAIL, full.bottom()))
         } else {
@@ -217,6 +234,8 @@ impl App {
         let Some(open) = self.files.current_mut() else { return };
         let entry = VIEWS.shown_or_first(open.shared.view, &open.document);
         let hovered_before = open.shared.hovered;
+        let chosen = |shared: &Shared| (shared.selected, shared.step, shared.tiles.len());
+        let chosen_before = chosen(&open.shared);
         open.shared.clear_hover();
         let hits = open.derived.hits(&work, &open.document, &open.shared);
         let mut context = ViewContext {
@@ -240,8 +259,12 @@ impl App {
         if hovered_before != open.shared.hovered {
             ui.ctx().request_repaint();
         }
+        let is_clicked_beside = covers && chosen(&open.shared) == chosen_before && clicked_in(ui, full, side_rect);
         if toggled {
             self.panel = Some(!panel);
+        } else if is_clicked_beside {
+            // A click that chooses something else leaves its details open.
+            self.panel = None;
         }
         self.find_bar(ui, theme, body);
         if !self.reading_offer(ui, theme, body) {
@@ -303,8 +326,12 @@ impl eframe::App for App {
     }
 }
 
-/// Width of the window from which the panel stands beside the view, not over it.
-const PANEL_BESIDE: f32 = 1280.0;
+/// Whether a place of the window's own layer was clicked that is not in another.
+fn clicked_in(ui: &Ui, place: Rect, except: Rect) -> bool {
+    let at = ui.input(|input| input.pointer.any_click().then(|| input.pointer.interact_pos()).flatten());
+    let is_here = |at: Pos2| place.contains(at) && !except.contains(at);
+    at.is_some_and(|at| is_here(at) && ui.ctx().layer_id_at(at) == Some(ui.layer_id()))
+}
 
 /// Frame of the top and status bars.
 fn bar(fill: egui::Color32) -> Frame {

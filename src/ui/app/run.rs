@@ -93,6 +93,7 @@ impl App {
             Command::Clear if self.palette.is_some() => self.palette = None,
             Command::Clear if self.path_field.is_some() => self.path_field = None,
             Command::Clear if self.searching => self.search.clear(),
+            Command::Clear if self.panel_covers() => self.panel = None,
             Command::View(_)
             | Command::Back
             | Command::Forward
@@ -126,6 +127,7 @@ impl App {
             Action::ReadSets => self.ask(Purpose::ReadSets),
             Action::Panel(panel) => {
                 self.panel = Some(true);
+                self.panel_over = None;
                 if let Some(open) = self.files.current_mut() {
                     side_panel::choose(&mut open.locals, panel);
                 }

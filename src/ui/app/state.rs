@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 
-use egui::Vec2;
+use egui::{Pos2, Vec2};
 
 use super::chrome::palette_matches::CommandPalette;
 use super::files::dialog::{Dialog, Purpose};
@@ -28,6 +28,9 @@ use crate::ui::work::{FailedJobs, JobTimes, Work};
 /// Minimum window width at which the overview leaves room for the panel beside it.
 const OVERVIEW_WITH_PANEL: f32 = 1900.0;
 
+/// Width of the window from which the panel stands beside the view, not over it.
+const PANEL_BESIDE: f32 = 1280.0;
+
 /// The application.
 pub struct App {
     /// Open files.
@@ -43,6 +46,8 @@ pub struct App {
     pub(super) palette: Option<CommandPalette>,
     pub(super) settings_store: SettingsStore,
     pub(super) keys: PressedKeys,
+    /// Where the pointer is, in points of the zoom at which it came there, and that zoom.
+    pub(super) pointer: (Option<Pos2>, f32),
     pub(super) aliases: Arc<Aliases>,
     /// Whether the find bar takes the focus in this frame.
     pub(super) focus_find: bool,
@@ -55,6 +60,8 @@ pub struct App {
     pub(super) help: Option<Help>,
     /// Whether the right panel is open; `None` to open it if there is room.
     pub(super) panel: Option<bool>,
+    /// The view that the panel was opened over, where it covers it.
+    pub(super) panel_over: Option<&'static str>,
     /// Files that could not be read, and why; the newest is last.
     pub(super) errors: Vec<(String, String)>,
     /// How many of them are older than what was opened since, and are folded into a line.
@@ -113,12 +120,14 @@ impl App {
             settings_store: SettingsStore::default(),
             keys: PressedKeys::default(),
             aliases: Arc::default(),
+            pointer: (None, 1.0),
             focus_find: false,
             has_find_field: false,
             view_size: Vec2::ZERO,
             canvas: 0,
             help: None,
             panel: None,
+            panel_over: None,
             errors: Vec::new(),
             folded_errors: 0,
             errors_before: 0,
@@ -180,7 +189,7 @@ impl App {
 
     /// Whether the right panel is open.
     pub(super) fn panel_open(&self) -> bool {
-        let is_wide = self.ctx.content_rect().width() >= 1280.0;
+        let is_wide = self.ctx.content_rect().width() >= PANEL_BESIDE;
         self.panel.unwrap_or(is_wide && (!self.panel_overlays() || self.has_selection()))
     }
 
@@ -189,6 +198,20 @@ impl App {
     pub(super) fn panel_overlays(&self) -> bool {
         let is_overview = self.files.current().is_some_and(|open| open.shared.view == FIRST);
         self.panel.is_none() && is_overview && self.ctx.content_rect().width() < OVERVIEW_WITH_PANEL
+    }
+
+    /// Whether the window is so narrow that the open panel lies over the view, as a sheet does.
+    pub(super) fn panel_covers(&self) -> bool {
+        self.panel_open() && self.ctx.content_rect().width() < PANEL_BESIDE
+    }
+
+    /// Folds a panel that lies over the view once another view is shown, which it would cover.
+    pub(super) fn fold_over_new_view(&mut self, view: &'static str) {
+        if !self.panel_covers() {
+            self.panel_over = None;
+        } else if *self.panel_over.get_or_insert(view) != view {
+            (self.panel, self.panel_over) = (None, None);
+        }
     }
 
     /// Whether something was selected in this view: what is brought from another is not laid over this one.

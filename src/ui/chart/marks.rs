@@ -255,9 +255,26 @@ pub fn flag_place(ui: &Ui, row: Rect, x: f32, words: &str) -> Option<Rect> {
     Some(Rect::from_center_size(Pos2::new(center, row.top() + 12.0), size))
 }
 
-/// The filled flag of a cursor with its words, in the row of numbers below the plot.
-pub fn flag(ui: &Ui, theme: &Theme, row: Rect, x: f32, words: &str, is_strong: Strength) {
-    let Some(rect) = flag_place(ui, row, x, words) else { return };
+/// The place of a flag in its row, moved just so far that it lies beside another one, on its own side of it if there is
+/// room.
+#[must_use]
+pub fn flag_beside(row: Rect, place: Rect, other: Rect) -> Rect {
+    if !place.intersects(other.expand2(Vec2::new(FLAGS_APART, 0.0))) {
+        return place;
+    }
+    let behind = place.translate(Vec2::new(other.right() + FLAGS_APART - place.left(), 0.0));
+    let before = place.translate(Vec2::new(other.left() - FLAGS_APART - place.right(), 0.0));
+    let has_room = |place: &Rect| row.x_range().contains(place.left()) && row.x_range().contains(place.right());
+    let is_behind = place.center().x >= other.center().x;
+    let both = if is_behind { [behind, before] } else { [before, behind] };
+    both.into_iter().find(has_room).unwrap_or(place)
+}
+
+/// Distance of two flags in one row, in points.
+const FLAGS_APART: f32 = 4.0;
+
+/// The filled flag of a cursor with its words, at its place in the row of numbers below the plot.
+pub fn flag(ui: &Ui, theme: &Theme, rect: Rect, words: &str, is_strong: Strength) {
     let (fill, color) = match is_strong {
         Strength::Chosen => (theme.ink, theme.halo),
         Strength::Pointed => (theme.inset, theme.text),
@@ -294,6 +311,17 @@ pub fn range(painter: &Painter, theme: &Theme, axis: &Window, (from, to): (f64, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flag_moves_beside_another_one() {
+        let row = Rect::from_min_size(Pos2::ZERO, Vec2::new(400.0, 24.0));
+        let at = |left: f32, width: f32| Rect::from_min_size(Pos2::new(left, 2.0), Vec2::new(width, 20.0));
+        let peak = at(100.0, 90.0);
+        assert_eq!(flag_beside(row, at(300.0, 30.0), peak), at(300.0, 30.0));
+        assert_eq!(flag_beside(row, at(170.0, 30.0), peak), at(194.0, 30.0));
+        assert_eq!(flag_beside(row, at(90.0, 30.0), peak), at(66.0, 30.0));
+        assert_eq!(flag_beside(row, at(10.0, 30.0), at(0.0, 90.0)), at(94.0, 30.0), "no room on its side");
+    }
 
     #[test]
     fn words_stand_beside_a_line() {

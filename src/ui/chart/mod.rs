@@ -25,7 +25,9 @@ pub use fit::Fit;
 pub use input::Reach;
 pub use item::Picture;
 pub use keyboard::{KEYS, steps};
-pub use marks::{Cursor, Peak, Spare, Strength, aside, flag, flag_place, limit, paint_limit, paint_peaks, range};
+pub use marks::{
+    Cursor, Peak, Spare, Strength, aside, flag, flag_beside, flag_place, limit, paint_limit, paint_peaks, range,
+};
 pub use plot::{Chart, Shown};
 pub use readout::{Line, Tone};
 pub use span::Span;

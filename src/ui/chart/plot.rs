@@ -194,6 +194,7 @@ impl<'a> Chart<'a> {
             at: at.x,
             is_chosen: at.is_pinned || response.clicked(),
             is_by_keys: at.is_by_keys,
+            flag,
             response,
             theme,
             room: Rect::from_min_max(
@@ -276,6 +277,8 @@ pub struct Shown<'a> {
     pub is_chosen: bool,
     /// Whether keys moved the cursor.
     pub is_by_keys: bool,
+    /// The flag of a limit that is out of sight.
+    pub flag: Option<Rect>,
     theme: &'a Theme,
     /// Where the readout may be drawn.
     room: Rect,

@@ -1,5 +1,8 @@
 //! A range of values that can be zoomed and moved.
 
+/// Share of a range that is left beside a value that it was moved to.
+const AIR: f64 = 0.1;
+
 /// A range of values on an axis, such as the visible one. Positions stay in f64 until they are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {
@@ -59,6 +62,19 @@ impl Span {
         if by.is_finite() { Self::new(self.lo + by, self.hi + by).kept_in(whole) } else { *self }
     }
 
+    /// The range moved just so far that a value is in it, with some room beside it.
+    #[must_use]
+    pub fn showing(&self, value: f64, whole: Self) -> Self {
+        let air = self.len() * AIR;
+        if value < self.lo {
+            self.moved(value - air - self.lo, whole)
+        } else if value > self.hi {
+            self.moved(value + air - self.hi, whole)
+        } else {
+            *self
+        }
+    }
+
     /// A range of the same length, moved into `whole`.
     #[must_use]
     pub fn kept_in(&self, whole: Self) -> Self {
@@ -81,6 +97,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_range_is_moved_no_further_than_it_needs() {
+        let (whole, span) = (Span::new(0.0, 1000.0), Span::new(400.0, 500.0));
+        assert_eq!(span.showing(450.0, whole), span);
+        assert_eq!(span.showing(390.0, whole), Span::new(380.0, 480.0));
+        assert_eq!(span.showing(700.0, whole), Span::new(610.0, 710.0));
+        assert_eq!(span.showing(3.0, whole), Span::new(0.0, 100.0));
+    }
 
     proptest! {
         #[test]

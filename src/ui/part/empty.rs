@@ -16,7 +16,7 @@ pub fn without_memory(ui: &mut Ui, context: &ViewContext<'_>) {
         let cut = context.document.profile.sources.iter().find_map(|source| source.cut_at);
         ui.label(text(
             match cut {
-                Some(end) => format!("This file is truncated at byte {}", thousands(end)),
+                Some(end) => format!("This file is truncated at byte {}: no memory assignment", thousands(end)),
                 None if name.is_empty() => "No memory in this file".to_owned(),
                 None => format!("{name}: no memory assignment"),
             },
@@ -26,11 +26,18 @@ pub fn without_memory(ui: &mut Ui, context: &ViewContext<'_>) {
         ));
         ui.add_space(8.0);
         facts(ui, context);
-        for note in &context.document.profile.notes {
+        // What to do first; where exactly it ends is for whoever looks into the file.
+        let (places, answers): (Vec<_>, Vec<_>) =
+            context.document.profile.notes.iter().partition(|note| cut.is_some() && note.offset.is_some());
+        for note in answers {
             let color = if note.level == NoteLevel::Info { theme.text2 } else { theme.warn };
             ui.add(
                 egui::Label::new(text(note.to_string(), size::LEAD, Weight::Regular, color)).wrap().selectable(true),
             );
+        }
+        for note in places {
+            let words = text(note.to_string(), size::SMALL, Weight::Regular, theme.text2);
+            ui.add(egui::Label::new(words).wrap().selectable(true));
         }
     });
 }

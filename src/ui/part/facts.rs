@@ -1,7 +1,10 @@
 //! Building blocks of cards: section titles, facts, the large verdict.
 
-use egui::{Align, Align2, Color32, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+use std::sync::Arc;
 
+use egui::{Align, Align2, Color32, FontId, Galley, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+
+use crate::model::{Bytes, UnitSystem};
 use crate::ui::widget::controls::{cut_label, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
@@ -23,6 +26,44 @@ pub fn fact(ui: &mut Ui, theme: &Theme, name: &str, value: &str) {
             cut_label(ui, value, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
         });
     });
+}
+
+/// Height of a fact about bytes.
+const FACT: f32 = 20.0;
+/// Room for all digits of a number of bytes, in which those of several facts stand below each other.
+const DIGITS: f32 = 106.0;
+
+/// A name on the left, a number of bytes on the right: as it is read out, and behind it with all of its digits where there
+/// is room, else on hover.
+pub fn bytes_fact(ui: &mut Ui, theme: &Theme, units: UnitSystem, name: &str, bytes: Bytes) {
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), FACT), Sense::hover());
+    let (short, exact) = (units.short(bytes), bytes.exact());
+    let small = Weight::Regular.at(size::SMALL);
+    let laid = |words: &str, font: FontId, color| ui.painter().layout_no_wrap(words.to_owned(), font, color);
+    let name_galley = laid(name, small.clone(), theme.text2);
+    let short_galley = laid(&short, Weight::Medium.at(size::SMALL), theme.text);
+    let exact_galley = laid(&exact, small, theme.text3);
+    let digits = DIGITS.max(exact_galley.size().x + 10.0);
+    let has_room = name_galley.size().x + short_galley.size().x + digits + 10.0 <= rect.width();
+    let y = rect.center().y;
+    let paint = |x: f32, align: Align2, galley: Arc<Galley>, color| {
+        let place = align.anchor_size(Pos2::new(x, y), galley.size());
+        ui.painter().galley(place.min, galley, color);
+    };
+    // Fewer than 1024 bytes are exact as they are read out.
+    let is_exact = short == exact;
+    let shows_digits = has_room && !is_exact;
+    paint(rect.left(), Align2::LEFT_CENTER, name_galley, theme.text2);
+    let right = if has_room { rect.right() - digits } else { rect.right() };
+    paint(right, Align2::RIGHT_CENTER, short_galley, theme.text);
+    if shows_digits {
+        paint(rect.right(), Align2::RIGHT_CENTER, exact_galley, theme.text3);
+    }
+    let spoken = if is_exact { format!("{name} {short}") } else { format!("{name} {short}, {exact}") };
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &spoken));
+    if !shows_digits && !is_exact {
+        response.on_hover_text(exact);
+    }
 }
 
 /// Height of a view's headline, with the space below it.

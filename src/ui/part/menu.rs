@@ -4,6 +4,7 @@
 use egui::containers::menu::menu_style;
 use egui::{Align, Context, Id, Layout, Popup, PopupCloseBehavior, PopupKind, Pos2, Rect, SetOpenCommand, Ui, Vec2};
 
+use crate::analysis::Scene;
 use crate::analysis::names::scope;
 use crate::model::BufferId;
 use crate::ui::part::{Action, ViewContext};
@@ -72,6 +73,9 @@ pub struct Show {
     /// The tile to choose there.
     pub tile: Option<u32>,
 }
+
+/// Width of a menu; a longer row makes it wider.
+const WIDTH: f32 = 220.0;
 
 /// Subject of a menu.
 #[derive(Debug, Clone)]
@@ -209,7 +213,7 @@ fn popup(
         None => menu.at_pointer_fixed(),
     };
     let shown = menu.show(|ui| {
-        ui.set_min_width(240.0);
+        ui.set_width(WIDTH);
         rows(ui, context)
     });
     // It may already have been closed, for instance by Esc.
@@ -244,12 +248,15 @@ fn rows(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
     let Some(scene) = context.scene() else { return };
     let name = scene.program.buffer_name(buffer);
     let op = scene.analysis.labels(scene.program).op_name(scene.program, buffer);
-    controls::cut_label(ui, &name, Weight::MonoMedium.at(size::SMALL), theme.text2, 260.0);
+    controls::cut_label(ui, &name, Weight::MonoMedium.at(size::SMALL), theme.text2, WIDTH);
     if row(ui, context, "Copy name", "") {
         context.actions.push(Action::Copy(name.clone()));
     }
     if !op.is_empty() && row(ui, context, "Copy operation", "") {
         context.actions.push(Action::Copy(op.clone()));
+    }
+    if row(ui, context, "Copy row", "") {
+        context.actions.push(Action::Copy(as_row(scene, buffer)));
     }
     if row(ui, context, "Filter to this", "") {
         context.shared.find(name);
@@ -273,9 +280,24 @@ fn rows(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
     }
 }
 
+/// A buffer in a line with tabs, as a spreadsheet takes it: name, operation or label, shape, class, bytes, and the steps
+/// at which it is live.
+fn as_row(scene: Scene<'_>, buffer: BufferId) -> String {
+    let Scene { program, analysis, .. } = scene;
+    let labels = analysis.labels(program);
+    let label = labels.of(program, buffer).map(|label| label.text);
+    let op = label.unwrap_or_else(|| scope::without_attributes(&labels.op_name(program, buffer)).into_owned());
+    let shape = program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)).unwrap_or_default();
+    let live = analysis.live.as_ref().and_then(|live| live.of(buffer));
+    let (from, to) = live.map(|(from, to)| (from.to_string(), to.to_string())).unwrap_or_default();
+    let class = analysis.class_now(program, buffer).name().to_owned();
+    let bytes = program.buffers.size_of(buffer).0.to_string();
+    [program.buffer_name(buffer), op, shape, class, bytes, from, to].join("\t")
+}
+
 fn thing_rows(ui: &mut Ui, context: &mut ViewContext<'_>, thing: &Thing) -> Option<usize> {
     let theme = context.theme;
-    controls::cut_label(ui, &thing.name, Weight::MonoMedium.at(size::SMALL), theme.text2, 260.0);
+    controls::cut_label(ui, &thing.name, Weight::MonoMedium.at(size::SMALL), theme.text2, WIDTH);
     if row(ui, context, "Copy name", "") {
         context.actions.push(Action::Copy(thing.name.clone()));
     }

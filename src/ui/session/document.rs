@@ -113,7 +113,12 @@ impl Document {
     #[must_use]
     pub fn has_buffers(&self) -> bool {
         self.analysis.programs.iter().any(|program| !program.spaces.is_empty())
-            || self.profile.programs.iter().any(|program| !program.has_buffer_assignment)
+    }
+
+    /// Whether a program lacks its buffer assignment, as in a file that was cut: nothing is known of its memory.
+    #[must_use]
+    pub fn lacks_memory(&self) -> bool {
+        self.profile.programs.iter().any(|program| !program.has_buffer_assignment)
     }
 
     /// Whether any program has buffers with live ranges, which a listing in a message does not have.
@@ -126,7 +131,7 @@ impl Document {
     #[must_use]
     pub fn is_comparable_with(&self, other: &Self) -> bool {
         let has = |has: &dyn Fn(&Self) -> bool| has(self) && has(other);
-        has(&|one| one.analysis.programs.iter().any(|program| !program.spaces.is_empty()) && one.has_times())
+        has(&Self::has_times)
             || has(&Self::has_tiles)
             || has(&|one| !one.analysis.runtime.is_empty())
             || has(&|one| one.profile.caching.is_some())

@@ -134,6 +134,26 @@ pub fn paint_chevron(painter: &egui::Painter, tip: Pos2, color: Color32) {
     painter.line_segment([tip, tip + Vec2::new(4.0, -4.0)], stroke);
 }
 
+/// Paints the sign of something that a click unfolds: to the right while it is folded, down while it is unfolded.
+pub fn paint_fold(painter: &egui::Painter, center: Pos2, On(open): On, color: Color32) {
+    if open {
+        return paint_chevron(painter, center + Vec2::new(0.0, 2.0), color);
+    }
+    let (tip, stroke) = (center + Vec2::new(2.0, 0.0), Stroke::new(1.5, color));
+    painter.line_segment([tip + Vec2::new(-4.0, -4.0), tip], stroke);
+    painter.line_segment([tip, tip + Vec2::new(-4.0, 4.0)], stroke);
+}
+
+/// Width of a small button, for a row that is divided before it is drawn.
+#[must_use]
+pub fn button_width(ui: &Ui, words: &str, key: &str) -> f32 {
+    let wide = |words: &str, weight: Weight| {
+        ui.painter().layout_no_wrap(words.to_owned(), weight.at(size::SMALL), Color32::PLACEHOLDER).size().x
+    };
+    let behind = if key.is_empty() { 0.0 } else { wide(key, Weight::Mono) + 8.0 };
+    wide(words, Weight::Medium) + behind + 18.0
+}
+
 fn button_with(ui: &mut Ui, words: &str, tail: Tail<'_>, On(lit): On, theme: &Theme) -> Response {
     let text = if lit { theme.accent } else { theme.text };
     let label = ui.painter().layout_no_wrap(words.to_owned(), Weight::Medium.at(size::SMALL), text);

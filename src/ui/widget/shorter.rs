@@ -1,5 +1,6 @@
 //! Ever shorter forms of a text, for where there is no room for the whole: a path loses its middle, so that its numbered
-//! scopes and its last part stay, and so does a name; any other text loses its end.
+//! scopes and its last part stay, and so does a name; a shape loses its layout and its first dimensions; any other text
+//! loses its end.
 
 /// Forms of a text from the longest on, for a line that shows `kept` characters of it; none for a text that loses its end.
 pub fn forms_of(words: &str, kept: usize) -> Box<dyn Iterator<Item = String> + '_> {
@@ -8,6 +9,12 @@ pub fn forms_of(words: &str, kept: usize) -> Box<dyn Iterator<Item = String> + '
     {
         let left = kept.saturating_sub(count.chars().count());
         return Box::new(forms_of(name, left).map(move |form| format!("{form}{count}")));
+    }
+    if let Some((element, dimensions, layout)) = shape(words) {
+        let bare = (!layout.is_empty()).then(|| format!("{element}[{}]", dimensions.join(",")));
+        let ends =
+            (1..dimensions.len()).map(move |from| format!("{element}[\u{2026},{}]", dimensions[from..].join(",")));
+        return Box::new(bare.into_iter().chain(ends));
     }
     if let Some((lead, name)) = named(words) {
         let first = lead.split(' ').next().unwrap_or_default();
@@ -42,6 +49,21 @@ fn remarked(words: &str) -> Option<(&str, &str)> {
     let (name, remark) = words.split_once(", ")?;
     let is_remark = remark.starts_with(char::is_alphabetic) && !remark.contains(['/', ',', ':']);
     (is_remark && is_path(name) && !name.contains(' ')).then(|| words.split_at(name.len()))
+}
+
+/// The element type, dimensions and layout of a shape: `bf16`, `4,8` and `{1,0:T(8,128)}`. Its last dimensions say how it
+/// is padded.
+fn shape(words: &str) -> Option<(&str, Vec<&str>, &str)> {
+    let (element, rest) = words.split_once('[')?;
+    let (dimensions, layout) = rest.split_once(']')?;
+    let is_element = element == "pred"
+        || element.starts_with(|c: char| c.is_ascii_lowercase())
+            && element.contains(|c: char| c.is_ascii_digit())
+            && element.chars().all(|c| c.is_ascii_alphanumeric());
+    let dimensions: Vec<&str> = dimensions.split(',').collect();
+    let are_numbers = dimensions.iter().all(|of| !of.is_empty() && of.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_layout = layout.is_empty() || layout.starts_with('{') && layout.ends_with('}');
+    (is_element && are_numbers && is_layout && dimensions.len() > 1).then_some((element, dimensions, layout))
 }
 
 /// What leads to the path of an argument, and that path: `copy of ` and `state['model']['w']`.
@@ -308,6 +330,15 @@ mod tests {
         assert_eq!(forms, ["\u{2026}/forward/mul, written at 4844", "\u{2026}/mul, written at 4844"]);
         assert_eq!(remarked("1/4 of the batch, the rest"), None, "a sentence");
         assert_eq!(counted("3 of 4 \u{d7}5"), None, "a sentence");
+    }
+
+    #[test]
+    fn a_shape_keeps_its_last_dimensions() {
+        let forms: Vec<String> = forms_of("f32[1,4,1920,1024,2]{4,3,2,1,0:T(8,128)}", 12).collect();
+        assert_eq!(forms[..2], ["f32[1,4,1920,1024,2]", "f32[\u{2026},4,1920,1024,2]"]);
+        assert_eq!(forms.last().map(String::as_str), Some("f32[\u{2026},2]"));
+        assert_eq!(shape("state[0]"), None, "an argument");
+        assert_eq!(shape("f32[16]"), None, "nothing to leave out");
     }
 
     #[test]

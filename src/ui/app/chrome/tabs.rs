@@ -1,6 +1,6 @@
 //! The tabs of the views; those without room are in a menu at the end.
 
-use egui::{Popup, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+use egui::{EventFilter, Key, Modifiers, Popup, Pos2, Rect, Response, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::ui::app::App;
 use crate::ui::part::View;
@@ -38,6 +38,7 @@ impl App {
             });
         let mut x = start;
         let mut chosen = None;
+        let mut focused = None;
         for at in visible {
             let (entry, width) = (shown[at], widths[at]);
             let active = entry.id == shown_id;
@@ -47,7 +48,13 @@ impl App {
             let digit = ui.painter().layout_no_wrap(digits[at].clone(), Weight::Mono.at(size::SMALL), theme.text3);
             let gap = if digits[at].is_empty() { 0.0 } else { digit_room };
             let tab = Rect::from_min_size(Pos2::new(x, rect.top()), Vec2::new(width, rect.height()));
-            let response = ui.interact(tab, ui.scope_id().with(("tab", entry.id)), Sense::click());
+            // One stop for Tab; the arrows go on from there.
+            let sense = if active { Sense::click() } else { Sense::CLICK };
+            let response = ui.interact(tab, ui.scope_id().with(("tab", entry.id)), sense);
+            if active && let Some(next) = moved_to(ui, &response, at, shown.len()) {
+                chosen = Some(shown[next].id);
+                focused = Some(ui.scope_id().with(("tab", shown[next].id)));
+            }
             response.widget_info(|| WidgetInfo::selected(Role::Tab, true, active, entry.title));
             if response.hovered() && !active {
                 ui.painter().rect_filled(tab.shrink2(Vec2::new(0.0, 4.0)), space::RADIUS, theme.hover);
@@ -79,10 +86,43 @@ impl App {
                 }
             });
         }
+        // Only now: a tab that takes no focus in this frame gives it up as it is drawn.
+        if let Some(focused) = focused {
+            ui.memory_mut(|memory| memory.request_focus(focused));
+        }
         if let Some(id) = chosen {
             open.shared.show_view(id);
         }
     }
+}
+
+/// The tab that the arrow keys, Home and End lead to from one that has the focus.
+fn moved_to(ui: &Ui, response: &Response, at: usize, count: usize) -> Option<usize> {
+    if !response.has_focus() {
+        return None;
+    }
+    let filter = EventFilter { horizontal_arrows: true, ..EventFilter::default() };
+    ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
+    let last = count.checked_sub(1)?;
+    let next = ui.input_mut(|input| {
+        let mut taken = |key| input.consume_key(Modifiers::NONE, key);
+        let (right, left) = (taken(Key::ArrowRight), taken(Key::ArrowLeft));
+        let (first, end) = (taken(Key::Home), taken(Key::End));
+        match (right, left, first, end) {
+            (true, ..) => {
+                if at == last {
+                    0
+                } else {
+                    at + 1
+                }
+            }
+            (_, true, ..) => at.checked_sub(1).unwrap_or(last),
+            (_, _, true, _) => 0,
+            (.., true) => last,
+            _ => at,
+        }
+    });
+    (next != at).then_some(next)
 }
 
 /// Splits tabs into those that fit in a row and those that do not, in order; the active one is always among the first.

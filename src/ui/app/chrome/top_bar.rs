@@ -1,8 +1,8 @@
 //! The top bar: logo, back and forward, program, memory space with its capacity.
 
 use egui::{
-    Align, Key, Layout, Popup, PopupCloseBehavior, Pos2, Response, Role, Sense, Stroke, StrokeKind, Ui, Vec2,
-    WidgetInfo,
+    Align, Key, Layout, Popup, PopupCloseBehavior, Pos2, Response, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder,
+    Vec2, WidgetInfo,
 };
 
 use crate::analysis::Verdict;
@@ -16,6 +16,16 @@ use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};
 use crate::ui::widget::cut::Cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, mix, size, space};
+
+/// Space at the right end of the bar.
+const EDGE: f32 = 16.0;
+/// The button for help, with its key.
+const HELP: (&str, &str) = ("Help", "?");
+/// The button that shows names again.
+const NAMES_HIDDEN: &str = "Names hidden";
+/// Frequent commands from the right on, each with the room that it needs.
+const QUICK: [(&str, Command, f32); 2] =
+    [("Presenter", Command::Presenter, 470.0), ("Copy picture", Command::CopyPicture, 400.0)];
 
 impl App {
     pub(in crate::ui::app) fn top_bar(&mut self, ui: &mut Ui, theme: &Theme) {
@@ -42,44 +52,61 @@ impl App {
                 self.file_picker(ui, theme);
                 self.pickers(ui, theme);
             }
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                ui.add_space(16.0);
-                let is_open = controls::On(self.help.is_some());
-                if controls::toggle_button(ui, "Help", "?", is_open, theme).clicked() {
-                    commands.push(Command::Help(HelpPage::Keys));
-                }
-                self.look_menu(ui, theme, &mut commands);
-                self.open_menu(ui, theme, &mut commands);
-                if self.options.names_hidden
-                    && controls::toggle_button(ui, "Names hidden", "", controls::On(true), theme)
-                        .on_hover_text(
-                            "Scopes, operations, files and modules are shown as aliases. Click to show their names",
-                        )
-                        .clicked()
-                {
-                    commands.push(Command::HideNames);
-                }
-                if self.files.current().is_some() {
-                    Self::quick(ui, theme, &mut commands);
-                    self.find_field(ui, theme);
-                }
-            });
+            self.right_end(ui, theme, &mut commands);
         });
         for command in commands {
             self.run(command);
         }
     }
 
-    /// Frequent commands, if there is room.
-    fn quick(ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
-        for (words, command, room) in
-            [("Presenter", Command::Presenter, 470.0), ("Copy picture", Command::CopyPicture, 400.0)]
-        {
+    /// The field for finding, frequent commands and the menus. It is divided from the right, and drawn from the left: Tab
+    /// goes through it in the order in which it is read.
+    fn right_end(&mut self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
+        let gap = ui.spacing().item_spacing.x;
+        let width_of = |ui: &Ui, words: &str, keys: &str| controls::button_width(ui, words, keys) + gap;
+        let mut buttons = vec![("Open", ""), ("View", ""), HELP];
+        if self.options.names_hidden {
+            buttons.insert(0, (NAMES_HIDDEN, ""));
+        }
+        let has_file = self.files.current().is_some();
+        let mut room = ui.available_width() - EDGE;
+        room -= buttons.iter().map(|(words, keys)| width_of(ui, words, keys)).sum::<f32>();
+        let mut quick = Vec::new();
+        for (words, command, least) in QUICK.into_iter().filter(|_| has_file) {
             // The keys give way to the field for finding.
-            let keys = if ui.available_width() > WITH_KEYS { keys_of(command) } else { "" };
-            if ui.available_width() > room && controls::button(ui, words, keys, theme).clicked() {
+            let keys = if room > WITH_KEYS { keys_of(command) } else { "" };
+            if room > least {
+                room -= width_of(ui, words, keys);
+                quick.insert(0, (words, keys, command));
+            }
+        }
+        let all = ui.available_rect_before_wrap();
+        let split = (all.left() + room).max(all.left());
+        if has_file {
+            let place = all.with_max_x(split);
+            let layout = Layout::right_to_left(Align::Center);
+            self.find_field(&mut ui.new_child(UiBuilder::new().max_rect(place).layout(layout).id_salt("find")), theme);
+        }
+        let place = all.with_min_x(split + gap);
+        let layout = Layout::left_to_right(Align::Center);
+        let ui = &mut ui.new_child(UiBuilder::new().max_rect(place).layout(layout).id_salt("right end"));
+        for (words, keys, command) in quick {
+            if controls::button(ui, words, keys, theme).clicked() {
                 commands.push(command);
             }
+        }
+        if self.options.names_hidden
+            && controls::toggle_button(ui, NAMES_HIDDEN, "", controls::On(true), theme)
+                .on_hover_text("Scopes, operations, files and modules are shown as aliases. Click to show their names")
+                .clicked()
+        {
+            commands.push(Command::HideNames);
+        }
+        self.open_menu(ui, theme, commands);
+        self.look_menu(ui, theme, commands);
+        let is_open = controls::On(self.help.is_some());
+        if controls::toggle_button(ui, HELP.0, HELP.1, is_open, theme).clicked() {
+            commands.push(Command::Help(HelpPage::Keys));
         }
     }
 

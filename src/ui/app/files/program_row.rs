@@ -12,9 +12,6 @@ use crate::ui::widget::controls::{Mark, paint_cut, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
 
-/// Maximum number of other files listed by name.
-const NAMED: usize = 3;
-
 /// How the list is drawn.
 #[derive(Clone, Copy)]
 pub struct ListStyle<'a> {
@@ -46,23 +43,15 @@ impl App {
         if self.options.names_hidden {
             return String::new();
         }
-        let mut lines = Vec::new();
+        // What else is known of it is in its views; a long tooltip would cover the rows below.
+        let mut lines: Vec<String> = entry.error.iter().map(|error| format!("could not be read: {error}")).collect();
         if let FileState::Open(open) = &entry.state {
+            // The row may have had to cut it.
             lines.extend(Some(open_facts(open, self.options.units).second).filter(|line| !line.is_empty()));
         }
-        lines.extend(entry.error.iter().map(|error| format!("could not be read: {error}")));
         lines.extend(entry.target.origin().map(|path| path.display().to_string()));
-        if let Some(listed) = entry.listed() {
-            lines.push(listed.name.clone());
-            lines.push(format!("{}, {}", listed.file, Bytes(listed.bytes).short()));
-            let companions: Vec<&str> = listed.companions().iter().map(crate::source::Member::file_name).collect();
-            if !companions.is_empty() {
-                lines.push(format!("with {}", some_of(&companions)));
-            }
-            if !listed.others.is_empty() {
-                let others: Vec<&str> = listed.others.iter().map(String::as_str).collect();
-                lines.push(format!("also contains: {}", some_of(&others)));
-            }
+        if let Some(listed) = entry.listed().filter(|listed| !lines.iter().any(|line| line.ends_with(&listed.file))) {
+            lines.push(listed.file.clone());
         }
         lines.join("\n")
     }
@@ -237,15 +226,6 @@ impl App {
             loading.cancel();
         }
         response.clicked()
-    }
-}
-
-/// The first few names and the number of the rest.
-fn some_of(names: &[&str]) -> String {
-    let named = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
     }
 }
 

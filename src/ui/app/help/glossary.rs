@@ -59,7 +59,12 @@ struct Pointed {
     focused: Option<&'static Term>,
     place: Option<Rect>,
     since: f64,
+    /// Where the pointer was pressed and has been since: what a click opened is not to be covered.
+    clicked: Option<Rect>,
 }
+
+/// How far the pointer goes from where it was pressed until meanings are shown again, in points.
+const CLICKED: f32 = 16.0;
 
 const POINTED: &str = "term under the pointer";
 
@@ -79,7 +84,11 @@ pub fn show(ctx: &Context, theme: &Theme) {
     let label = found.as_ref().and_then(|(words, _)| terms::of_label(words));
     let term = found.as_ref().and_then(|(words, _)| terms::within(words));
     let focused = focused.and_then(|(words, _)| terms::within(&words));
-    ctx.data_mut(|data| data.insert_temp(Id::unique(POINTED), Pointed { term, focused, place, since }));
+    let clicked = clicked(ctx, before.clicked);
+    ctx.data_mut(|data| data.insert_temp(Id::unique(POINTED), Pointed { term, focused, place, since, clicked }));
+    if clicked.is_some() {
+        return;
+    }
     let (Some(term), Some(place), Some((_, layer))) = (label, place, under) else { return };
     let left = REST - (now - since);
     if left > 0.0 {
@@ -95,6 +104,17 @@ pub fn show(ctx: &Context, theme: &Theme) {
         ui.label(text(term.meaning, size::SMALL, Weight::Regular, theme.text2));
         ui.label(text("F1: glossary", size::SMALL, Weight::Regular, theme.text3));
     });
+}
+
+/// Where the pointer was pressed, until it has left: with the text there, such as the title of a tab.
+fn clicked(ctx: &Context, before: Option<Rect>) -> Option<Rect> {
+    let at = ctx.pointer_hover_pos()?;
+    if !ctx.input(|input| input.pointer.any_pressed()) {
+        return before.filter(|place| place.contains(at));
+    }
+    let point = Rect::from_min_max(at, at);
+    let words = ctx.layer_id_at(at).and_then(|layer| text_at(ctx, layer, point)).map(|(_, place)| place);
+    Some(words.unwrap_or(point).expand(CLICKED))
 }
 
 /// The text that is painted last in a layer where it touches a place, and where it stands.

@@ -35,6 +35,15 @@ impl App {
         }
     }
 
+    /// Notes where the pointer is, and at what zoom it came there: egui knows its place in points of that zoom until it
+    /// moves.
+    pub(in crate::ui::app) fn note_pointer(&mut self) {
+        let at = self.ctx.input(|input| input.pointer.hover_pos());
+        if self.pointer.0 != at {
+            self.pointer = (at, self.ctx.zoom_factor());
+        }
+    }
+
     /// Draws the pointer ring and the pressed keys on top of everything.
     pub(in crate::ui::app) fn presenter_marks(&self, ui: &Ui, theme: &Theme) {
         if !self.options.presenter {
@@ -42,8 +51,9 @@ impl App {
         }
         let layer = LayerId::new(Order::Tooltip, egui::Id::unique("presenter"));
         let painter = ui.ctx().layer_painter(layer);
-        let (at, is_down, now) = ui.input(|i| (i.pointer.hover_pos(), i.pointer.any_down(), i.time));
-        if let Some(at) = at {
+        let (is_down, now) = ui.input(|i| (i.pointer.any_down(), i.time));
+        let (at, zoom) = self.pointer;
+        if let Some(at) = at.map(|at| (at.to_vec2() * (zoom / self.ctx.zoom_factor())).to_pos2()) {
             let (radius, width) = if is_down { (14.0, 4.0) } else { (20.0, 3.0) };
             painter.circle_filled(at, radius, theme.accent.gamma_multiply(if is_down { 0.3 } else { 0.15 }));
             painter.circle_stroke(at, radius, Stroke::new(width, theme.accent));

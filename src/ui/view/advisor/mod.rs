@@ -10,9 +10,9 @@ use crate::advisor::{ChangesResults, Finding, Plan, Severity};
 use crate::analysis::what_if::Outcome;
 use crate::model::{BufferId, MemorySpace, capitalised};
 use crate::ui::part::outcome::{look, make_it_fit};
-use crate::ui::part::{Action, View, ViewContext, colors};
+use crate::ui::part::{Action, View, ViewContext, colors, empty};
 use crate::ui::session::{Document, Lit};
-use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
+use crate::ui::widget::controls::{On, cut_label, link, paint_fold, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::theme::size;
@@ -22,7 +22,8 @@ use crate::ui::work::SpaceData;
 #[derive(Default)]
 struct State {
     open: HashSet<usize>,
-    began: bool,
+    /// The program for which it was decided what is unfolded at first.
+    began: Option<usize>,
     /// Finding to scroll to.
     reveal: Option<usize>,
 }
@@ -36,9 +37,9 @@ pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_pa
 /// The findings in the side panel.
 pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };
 
-/// Whether advice is possible for this document.
+/// Whether advice is possible for this document: where no program has memory, nothing is known of a cause.
 fn applies(document: &Document) -> bool {
-    !document.profile.programs.is_empty()
+    document.has_buffers()
         || !document.analysis.caching.is_empty()
         || document.profile.tiles.is_some()
         || document.profile.failures.iter().any(|failure| failure.is_error)
@@ -104,15 +105,20 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         return;
     };
     let mut state = context.locals.take::<State>();
-    if !state.began {
-        state.began = true;
-        state.open.insert(0);
+    let program = context.shared.program;
+    let own = |finding: &&Finding| finding.program.is_none_or(|p| p == program);
+    let findings: Vec<(usize, &Finding)> = advice.findings.iter().enumerate().filter(|(_, f)| own(f)).collect();
+    let is_new = state.began != Some(program);
+    if is_new {
+        // All of them, as far as they turn out to have room.
+        state.began = Some(program);
+        state.open = findings.iter().map(|(i, _)| *i).collect();
     }
-    if let Some(i) = context.shared.take_finding() {
+    let asked = context.shared.take_finding();
+    if let Some(i) = asked {
         state.open.insert(i);
         state.reveal = Some(i);
     }
-    let program = context.shared.program;
     if let Some(plan) = advice.plans.iter().find(|plan| plan.program == program) {
         ui.label(text("The plan", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(2.0);
@@ -126,21 +132,34 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         }
         rule(ui, theme);
     }
-    let own = |finding: &&Finding| finding.program.is_none_or(|p| p == program);
-    let findings: Vec<(usize, &Finding)> = advice.findings.iter().enumerate().filter(|(_, f)| own(f)).collect();
-    if findings.is_empty() {
+    if findings.is_empty() && context.scene().is_none() && context.document.profile.programs.len() > program {
+        empty::without_memory(ui, context);
+    } else if findings.is_empty() {
         let words = "No single cause: memory is spread over many buffers.";
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
     }
-    for (i, finding) in findings {
-        one(ui, context, &mut state, i, finding);
+    let mut bodies = Vec::new();
+    for &(i, finding) in &findings {
+        bodies.push((i, one(ui, context, &mut state, i, finding)));
         rule(ui, theme);
+    }
+    let mut excess = ui.min_rect().height() - ui.clip_rect().height();
+    if is_new && excess > 0.0 {
+        // The last ones are folded until the others have room; the first one never is.
+        for &(i, height) in bodies.iter().skip(1).rev().filter(|(i, _)| Some(*i) != asked) {
+            if excess > 0.0 && state.open.remove(&i) {
+                excess -= height;
+            }
+        }
+        state.reveal = asked;
+        ui.ctx().request_discard("not all findings have room unfolded");
     }
     chips::show(ui, context);
     context.locals.put(state);
 }
 
-fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, finding: &Finding) {
+/// Draws a finding; returns the height of what is unfolded of it.
+fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, finding: &Finding) -> f32 {
     let theme = context.theme;
     let open = state.open.contains(&i);
     let units = context.options.units;
@@ -160,8 +179,15 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
         });
     });
     let title = context.said(&finding.title);
-    let label = egui::Label::new(text(&title, size::BODY, Weight::SemiBold, theme.text)).wrap().sense(Sense::click());
-    let response = ui.add(label).on_hover_cursor(egui::CursorIcon::PointingHand);
+    let row = ui.horizontal_top(|ui| {
+        ui.spacing_mut().item_spacing.x = 6.0;
+        let (mark, _) = ui.allocate_exact_size(Vec2::new(10.0, size::BODY * 1.4), Sense::hover());
+        paint_fold(ui.painter(), mark.center(), On(open), theme.text2);
+        let words = text(&title, size::BODY, Weight::SemiBold, theme.text);
+        ui.add(egui::Label::new(words).wrap().selectable(false));
+    });
+    let response = ui.interact(row.response.rect, ui.scope_id().with(("finding", i)), Sense::click());
+    let response = response.on_hover_cursor(egui::CursorIcon::PointingHand);
     response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, open, &title));
     if state.reveal == Some(i) {
         state.reveal = None;
@@ -182,9 +208,11 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
             state.open.insert(i);
         }
     }
+    let folded = ui.min_rect().height();
     if open {
         body(ui, context, finding);
     }
+    let height = ui.min_rect().height() - folded;
     ui.add_space(3.0);
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 14.0;
@@ -199,6 +227,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
             context.actions.push(Action::Copy(finding.to_string()));
         }
     });
+    height
 }
 
 /// Lights the evidence, all of it, as large as its lives, or shows it on its tiles.

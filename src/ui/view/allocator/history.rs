@@ -5,7 +5,7 @@ use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 use crate::analysis::caching_allocator::{CachingAnalysis, SegmentUse, StackGroup, tell_apart};
 use crate::model::{Bytes, CachingSnapshot, counted, thousands};
 use crate::ui::chart::{Reach, Span};
-use crate::ui::part::facts::{fact, headline, title};
+use crate::ui::part::facts::{bytes_fact, fact, headline, title};
 use crate::ui::part::{ViewContext, caching};
 use crate::ui::widget::controls::{self, cut_label, legend, rule, segmented};
 use crate::ui::widget::fonts::{Weight, text};
@@ -266,7 +266,8 @@ pub fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
 
 fn facts(ui: &mut Ui, context: &ViewContext<'_>, snapshot: &CachingSnapshot, device: &CachingAnalysis) {
     let theme = context.theme;
-    let exact = |bytes: u64| Bytes(bytes).exact();
+    let units = context.options.units;
+    let bytes_of = |ui: &mut Ui, name: &str, bytes: u64| bytes_fact(ui, theme, units, name, Bytes(bytes));
     title(ui, theme, &format!("cuda:{}", device.device.index));
     let peaks = &device.replay.peaks;
     for (name, peak) in [
@@ -275,28 +276,28 @@ fn facts(ui: &mut Ui, context: &ViewContext<'_>, snapshot: &CachingSnapshot, dev
         ("Peak active", peaks.active),
         ("Peak reserved", peaks.reserved),
     ] {
-        fact(ui, theme, name, &exact(peak.bytes));
+        bytes_of(ui, name, peak.bytes);
     }
     if let Some(failure) = device.failure() {
         rule(ui, theme);
         title(ui, theme, "The failed request");
-        fact(ui, theme, "Requested", &exact(failure.requested));
-        fact(ui, theme, "Needed of the driver", &exact(failure.segment));
-        fact(ui, theme, "Free in the driver", &exact(failure.device_free));
-        fact(ui, theme, "Free, same pool", &exact(failure.free_same_pool));
-        fact(ui, theme, "Largest of it", &exact(failure.largest_free_same_pool));
-        fact(ui, theme, "Free, other pools and streams", &exact(failure.free_other_pool));
-        fact(ui, theme, "Free, other sizes", &exact(failure.free_other_class));
-        fact(ui, theme, "Missing in all", &exact(failure.short_by));
+        bytes_of(ui, "Requested", failure.requested);
+        bytes_of(ui, "Needed of the driver", failure.segment);
+        bytes_of(ui, "Free in the driver", failure.device_free);
+        bytes_of(ui, "Free, same pool", failure.free_same_pool);
+        bytes_of(ui, "Largest of it", failure.largest_free_same_pool);
+        bytes_of(ui, "Free, other pools and streams", failure.free_other_pool);
+        bytes_of(ui, "Free, other sizes", failure.free_other_class);
+        bytes_of(ui, "Missing in all", failure.short_by);
     }
     rule(ui, theme);
     title(ui, theme, "When the snapshot was taken");
     let end = &device.at_end;
-    fact(ui, theme, "Allocated", &exact(end.allocated));
-    fact(ui, theme, "Reserved", &exact(end.reserved));
-    fact(ui, theme, "Free", &exact(end.inactive));
-    fact(ui, theme, "In empty segments", &exact(end.whole_free_segments));
-    fact(ui, theme, "Lost to rounding", &exact(end.rounding()));
+    bytes_of(ui, "Allocated", end.allocated);
+    bytes_of(ui, "Reserved", end.reserved);
+    bytes_of(ui, "Free", end.inactive);
+    bytes_of(ui, "In empty segments", end.whole_free_segments);
+    bytes_of(ui, "Lost to rounding", end.rounding());
     fact(ui, theme, "Segments", &thousands(end.segments));
     if let Some((_, value)) = snapshot.settings.all.iter().find(|(name, _)| name == "PYTORCH_CUDA_ALLOC_CONF")
         && !value.is_empty()

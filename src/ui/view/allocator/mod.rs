@@ -9,7 +9,7 @@ use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 use crate::analysis::live_set::{Group, HeapAnalysis, bins, smallest};
 use crate::model::{Bin, Bytes, HeapMap, LiveSet, StringId, UnitSystem, parse_size, percent, thousands};
 use crate::ui::chart::Span;
-use crate::ui::part::facts::fact;
+use crate::ui::part::facts::{bytes_fact, fact};
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::part::{KeyHelp, View, ViewContext, colors};
 use crate::ui::session::Document;
@@ -305,20 +305,20 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
         return;
     };
     let state = context.locals.take::<State>();
-    let width = ui.available_width();
+    let (width, units) = (ui.available_width(), context.options.units);
     if let Some(chunk) = state.hovered.and_then(|row| heap.chunks.get(row as usize)) {
         let what = if chunk.in_use { strip::op_name(set, chunk) } else { "Free" };
         cut_label(ui, what, Weight::SemiBold.at(size::LEAD), theme.text, width);
-        fact(ui, theme, "Bytes", &chunk.size.exact());
-        fact(ui, theme, "Requested", &chunk.requested.exact());
+        bytes_fact(ui, theme, units, "Bytes", chunk.size);
+        bytes_fact(ui, theme, units, "Requested", chunk.requested);
         fact(ui, theme, "Address", &format!("{:#x}", chunk.address));
         rule(ui, theme);
     }
     if let Some(stats) = &heap.stats {
         ui.label(text("The allocator's own statistics", size::BODY, Weight::SemiBold, theme.text));
-        fact(ui, theme, "In use", &stats.bytes_in_use.exact());
-        fact(ui, theme, "Highest use", &stats.peak_bytes.exact());
-        fact(ui, theme, "Largest allocation", &stats.largest_allocation.exact());
+        bytes_fact(ui, theme, units, "In use", stats.bytes_in_use);
+        bytes_fact(ui, theme, units, "Highest use", stats.peak_bytes);
+        bytes_fact(ui, theme, units, "Largest allocation", stats.largest_allocation);
         fact(ui, theme, "Allocations", &thousands(stats.allocations.unsigned_abs()));
         fact(
             ui,
@@ -331,7 +331,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
     ui.label(text("Largest free blocks", size::BODY, Weight::SemiBold, theme.text));
     for &row in state.free.iter().take(FREE) {
         let chunk = &heap.chunks[row as usize];
-        fact(ui, theme, &format!("{:#x}", chunk.address), &chunk.size.exact());
+        bytes_fact(ui, theme, units, &format!("{:#x}", chunk.address), chunk.size);
     }
     if state.free.len() > FREE {
         let words = format!("and {} smaller ones", thousands((state.free.len() - FREE) as u64));

@@ -4,6 +4,7 @@ use egui::{Align, Layout, Ui};
 
 use super::sharing::buffer_row;
 use crate::analysis::Scene;
+use crate::analysis::names::scope;
 use crate::model::{BufferId, Metadata, SourceLine, thousands};
 use crate::ui::part::facts::title;
 use crate::ui::part::links::{self, To};
@@ -39,7 +40,9 @@ pub fn op(ui: &mut Ui, context: &mut ViewContext<'_>, op: &str) {
         return;
     }
     title_with_copy(ui, context, "Op", op);
-    ui.horizontal_wrapped(|ui| {
+    let whole = op;
+    let op = &*scope::without_attributes(whole);
+    let shown = ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = egui::Vec2::new(2.0, 2.0);
         let room = ui.available_width();
         let parts: Vec<&str> = op.split('/').collect();
@@ -55,6 +58,12 @@ pub fn op(ui: &mut Ui, context: &mut ViewContext<'_>, op: &str) {
             }
         }
     });
+    if op.len() < whole.len() {
+        let whole = whole.replace("\\n", "\n");
+        shown.response.on_hover_ui(|ui| {
+            ui.label(text(&whole, size::SMALL, Weight::Mono, theme.text));
+        });
+    }
     ui.add_space(6.0);
 }
 

@@ -54,7 +54,7 @@ pub fn show(
     let mut columns = vec![Column::text("Name", 150.0, 1.4).fixed()];
     if has_shapes {
         kinds.push(Kind::Shape);
-        columns.push(Column::text("Shape", 150.0, 2.0).fixed());
+        columns.push(Column::text("Shape", 190.0, 1.0).fixed());
     }
     if has_ops {
         kinds.push(Kind::Op);
@@ -63,7 +63,7 @@ pub fn show(
     kinds.extend([Kind::Count, Kind::Each, Kind::Together]);
     columns.push(Column::number("Count", 60.0).fixed());
     columns.push(Column::number(&format!("Each, {unit_name}"), 100.0).fixed());
-    columns.push(Column::number("Share", 214.0).fixed());
+    columns.push(Column::number("Share", 160.0).fixed());
     let rows = groups.len() + usize::from(explained.not_listed.is_some());
     let height = 26.0 + space::ROW * rows.min(ROWS) as f32 + 1.0;
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());
@@ -91,7 +91,7 @@ pub fn show(
             match kinds[column] {
                 Kind::Name if group.count > 1 => Cell::text(format!("{} and {} like it", group.name, group.count - 1)),
                 Kind::Name => Cell::text(group.name.clone()),
-                Kind::Shape => Cell::mono(group.shape.clone().unwrap_or_default()).quiet(),
+                Kind::Shape => Cell::mono(without_layout(group.shape.as_deref().unwrap_or_default())).quiet(),
                 Kind::Op => Cell::mono(group.op_name.clone().unwrap_or_default()).quiet(),
                 Kind::Count if group.count == 1 => Cell::text("1").quiet(),
                 Kind::Count => Cell::text(format!("\u{d7}{}", thousands(group.count as u64))),
@@ -121,6 +121,12 @@ pub fn show(
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
     }
     ui.add_space(16.0);
+}
+
+/// An array's shape as the table of buffers has it, without its layout; a tuple's as it is.
+fn without_layout(shape: &str) -> &str {
+    let layout = shape.find("]{").filter(|_| !shape.starts_with('('));
+    layout.map_or(shape, |at| &shape[..=at])
 }
 
 #[derive(Clone, Copy)]

@@ -34,9 +34,8 @@ fn group(ui: &mut Ui, context: &ViewContext<'_>, part: Part, readouts: &[Readout
     let columns = (((full - indent) / CELL) as usize).clamp(1, 7);
     let width = (full - indent) / columns as f32;
     for (nth, chunk) in readouts.chunks(columns).enumerate() {
-        let has_others = chunk.iter().any(|readout| !readout.also.is_empty());
         let title_room = if nth == 0 { above } else { 0.0 };
-        let height = title_room + if has_others { 66.0 } else { 50.0 };
+        let height = title_room + 50.0;
         let (rect, _) = ui.allocate_exact_size(Vec2::new(full, height), Sense::hover());
         if nth == 0 {
             hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
@@ -59,7 +58,7 @@ fn one(ui: &Ui, context: &ViewContext<'_>, cell: Rect, part: Part, readout: &Rea
     let title = capitalised(&readout.name);
     let small = Weight::Regular.at(size::SMALL);
     let top = Pos2::new(left, cell.top() + 7.0);
-    paint_cut(ui.painter(), (top, Align2::LEFT_TOP), &title, small.clone(), theme.text2, room);
+    paint_cut(ui.painter(), (top, Align2::LEFT_TOP), &title, small, theme.text2, room);
     let units = context.options.units;
     let words = match (units, readout.is_capacity) {
         (UnitSystem::Binary, _) => readout.in_words(),
@@ -76,12 +75,8 @@ fn one(ui: &Ui, context: &ViewContext<'_>, cell: Rect, part: Part, readout: &Rea
     let lift = if part == Part::Held { 0.5 } else { 3.0 };
     let unit_at = Pos2::new(drawn.right() + 5.0, base - lift);
     ui.painter().text(unit_at, Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
-    if !readout.also.is_empty() {
-        let also = format!("same as {}", readout.also.join(", "));
-        let at = Pos2::new(left, base + 1.0);
-        paint_cut(ui.painter(), (at, Align2::LEFT_TOP), &also, small, theme.text3, room);
-    }
     let response = ui.interact(cell, ui.scope_id().with(("size", &readout.name)), Sense::hover());
+    // Other names of the same size are for whoever reads the message beside it.
     let others = if readout.also.is_empty() { String::new() } else { format!("\nalso: {}", readout.also.join(", ")) };
     let evidence = readout.size.evidence();
     let spoken = format!("{title} {words}, {evidence}");

@@ -8,7 +8,7 @@ use super::State;
 use super::rows::short_path;
 use crate::analysis::live_set::is_library;
 use crate::model::{percent, thousands};
-use crate::ui::part::facts::fact;
+use crate::ui::part::facts::{bytes_fact, fact};
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{cut_label, link, rule};
 use crate::ui::widget::fonts::{Weight, text};
@@ -26,7 +26,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let width = ui.available_width();
     if let Some(entry) = state.rows.chosen.and_then(|row| set.entries.get(row as usize)) {
         ui.label(text(context.short(entry.bytes), size::HEADLINE, Weight::SemiBold, theme.text));
-        fact(ui, theme, "Bytes", &entry.bytes.exact());
+        bytes_fact(ui, theme, context.options.units, "Bytes", entry.bytes);
         fact(ui, theme, "Share", &percent(entry.bytes.0, analysis.total.0));
         fact(ui, theme, "Count", &thousands(entry.count));
         fact(ui, theme, "Kind", set.strings.get(entry.kind));
@@ -56,7 +56,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             cut_label(ui, &node.place, Weight::Mono.at(size::SMALL), theme.text3, width);
         }
         ui.add_space(4.0);
-        fact(ui, theme, "Bytes", &node.bytes.exact());
+        bytes_fact(ui, theme, context.options.units, "Bytes", node.bytes);
         fact(ui, theme, "Share of all", &percent(node.bytes.0, analysis.total.0));
         fact(ui, theme, "Count", &thousands(node.count));
         fact(ui, theme, "Allocated in this frame", &context.short(node.own));

@@ -8,7 +8,7 @@ use crate::model::{Bytes, Category, counted, percent};
 use crate::ui::chart::{self, Span, Window};
 use crate::ui::part::{ViewContext, class_legend, colors};
 use crate::ui::session::RowScope;
-use crate::ui::widget::controls::paint_cut;
+use crate::ui::widget::controls::{self, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
 use crate::ui::widget::theme::{Slot, Theme, size};
@@ -80,20 +80,18 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
             context.go("buffers");
         }
         if !is_told {
-            untold.push((bytes, words));
+            untold.push(Untold { bytes, words, slot: colors::slot(category) });
         }
         offset += bytes.0 as f64;
     }
-    let free = Rect::from_min_max(
-        Pos2::new(at(space.peak().0.max(needs.0) as f64) + 10.0, upper.top()),
-        Pos2::new(line.unwrap_or(outer.right()) - 10.0, upper.bottom()),
-    );
-    tell_beside(ui, theme, free, untold);
+    untold.sort_by_key(|part| std::cmp::Reverse(part.bytes));
     if let Some(data) = data {
-        let untold = lower_row(ui, context, data, lower, (&at, line));
-        let free = Rect::from_x_y_ranges(free.x_range(), lower.y_range());
-        tell_beside(ui, theme, free, untold);
+        let mut further = lower_row(ui, context, data, lower, (&at, line));
+        further.sort_by_key(|part| std::cmp::Reverse(part.bytes));
+        untold.extend(further);
     }
+    // Below the bar: within it, they would seem to fill what is free.
+    let mut below = Rect::from_x_y_ranges(outer.x_range(), lower.bottom() + 5.0..=lower.bottom() + 23.0);
     if let Some(capacity) = capacity {
         let place = line.unwrap_or_default();
         let words = format!("capacity {}", context.options.units.capacity(capacity));
@@ -104,6 +102,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
             ui.painter().text(pos, align, words, Weight::SemiBold.at(size::SMALL), theme.danger)
         };
         let named = label(Pos2::new(place + dx, y), align, words);
+        let mut labels = named;
         if needs > capacity {
             let strip = Rect::from_min_max(
                 Pos2::new(place, lower.bottom() + 2.0),
@@ -132,14 +131,27 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
                 (false, true) => (named.left() - 12.0, Align2::RIGHT_CENTER),
                 (false, false) => (named.right() + 12.0, Align2::LEFT_CENTER),
             };
-            label(Pos2::new(x, y), align, words);
+            labels = labels.union(label(Pos2::new(x, y), align, words));
         }
+        below =
+            if left_side { below.with_max_x(labels.left() - APART) } else { below.with_min_x(labels.right() + APART) };
         let line = Rect::from_min_max(
             Pos2::new(place - 1.0, upper.top() - 6.0),
             Pos2::new(place + 1.0, lower.bottom() + 22.0),
         );
         ui.painter().rect_filled(line, 0.0, theme.over);
     }
+    tell_below(ui, theme, below, untold);
+}
+
+/// Distance between words below the bar.
+const APART: f32 = 18.0;
+
+/// A part of the bar with no room for its words.
+struct Untold {
+    bytes: Bytes,
+    words: String,
+    slot: Slot,
 }
 
 /// Draws the contributors; returns those with no room for their words.
@@ -149,7 +161,7 @@ fn lower_row(
     data: &SpaceData,
     row: Rect,
     (at, line): (&dyn Fn(f64) -> f32, Option<f32>),
-) -> Vec<(Bytes, String)> {
+) -> Vec<Untold> {
     let theme = context.theme;
     let mut untold = Vec::new();
     let Some(scene) = context.scene() else { return untold };
@@ -177,27 +189,33 @@ fn lower_row(
                 context.shared.select(item.buffers.first().copied());
             }
             if !is_told {
-                untold.push((item.bytes, format!("{first}  {size_words}")));
+                let words = format!("{first}  {size_words}");
+                untold.push(Untold { bytes: item.bytes, words, slot: look.slot });
             }
         }
     }
     untold
 }
 
-/// Writes into the free space beside a bar what its parts have no room for: as many as fit, the largest first.
-fn tell_beside(ui: &Ui, theme: &Theme, free: Rect, mut untold: Vec<(Bytes, String)>) {
-    untold.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+/// Writes below a bar what its parts have no room for, each with its colour: as many as fit.
+fn tell_below(ui: &Ui, theme: &Theme, free: Rect, untold: Vec<Untold>) {
     let mut x = free.left();
-    for (_, words) in untold {
-        let galley = ui.painter().layout_no_wrap(words, Weight::Medium.at(size::SMALL), theme.text2);
-        if x + galley.size().x > free.right() {
+    for Untold { words, slot, .. } in untold {
+        let galley = ui.painter().layout_no_wrap(words, Weight::Regular.at(size::SMALL), theme.text2);
+        let end = x + SWATCH + galley.size().x;
+        if end > free.right() {
             break;
         }
-        let at = Pos2::new(x, free.center().y - galley.size().y / 2.0);
-        x += galley.size().x + 20.0;
+        let swatch = Rect::from_center_size(Pos2::new(x + 4.5, free.center().y), Vec2::splat(9.0));
+        controls::paint_swatch(ui.painter(), swatch, slot, theme);
+        let at = Pos2::new(x + SWATCH, free.center().y - galley.size().y / 2.0);
         ui.painter().galley(at, galley, theme.text2);
+        x = end + APART;
     }
 }
+
+/// Width of a colour before its words.
+const SWATCH: f32 = 14.0;
 
 /// Categories in the stacking order of the memory map: always-live ones first.
 fn stacked(space: &SpaceAnalysis) -> Vec<(Category, Bytes, usize)> {

@@ -32,6 +32,7 @@ pub const VIEW: View =
 
 fn applies(document: &Document) -> bool {
     document.has_times()
+        || document.lacks_memory()
         || !document.analysis.caching.is_empty()
         || document.profile.tiles.is_some()
         || !document.profile.facts.is_empty()

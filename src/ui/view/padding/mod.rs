@@ -124,8 +124,9 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// Room for the choice of what is counted.
-const CHOICE: f32 = 250.0;
+/// Room for the choice of what is counted, and for the link to the peak beside it.
+const CHOICE: f32 = 206.0;
+const TO_PEAK: f32 = 90.0;
 /// Height of the card of a scalar.
 const SCALAR: f32 = 196.0;
 
@@ -196,7 +197,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
             Which::Step => "of what is reserved here is padding",
             Which::Program => "of all buffers is padding",
         };
-        let room = ui.available_width() - CHOICE;
+        let room = ui.available_width() - CHOICE - if at_peak { 0.0 } else { TO_PEAK };
         let laid = ui.painter().layout_no_wrap(of.to_owned(), Weight::Medium.at(size::HEADLINE), theme.text);
         // The sentence below says of what.
         let of = if laid.size().x > room { "is padding" } else { of };

@@ -51,7 +51,14 @@ pub fn show(
         return None;
     }
     let largest = groups.iter().map(|group| group.bytes.0).max().unwrap_or(0);
-    let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
+    let most = groups.iter().map(|group| group.waste.0).max().unwrap_or(0).max(1);
+    let most_saved = groups.iter().map(|group| group.saves.0).max().unwrap_or(0);
+    // Padding may be so little beside what is padded that it needs a unit of its own.
+    let unit_of = |largest: u64| {
+        let units = context.options.units;
+        units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }))
+    };
+    let ((unit, unit_name), (waste_unit, waste_name)) = (unit_of(largest), unit_of(most.max(most_saved)));
     // Columns without room are left out; the card shows them.
     let has = |column: &What| match column {
         What::Layout => ui.available_width() >= 860.0,
@@ -66,15 +73,15 @@ pub fn show(
             What::Layout => Column::text("Layout", 120.0, 1.0).fixed(),
             What::Count => Column::number("Count", 60.0).fixed(),
             What::Size => Column::number(&format!("Size, {unit_name}"), 90.0).fixed(),
-            What::Padding => Column::number(&format!("Padding, {unit_name}"), 150.0).fixed(),
-            What::Saves => Column::number(&format!("Costs at peak, {unit_name}"), 132.0).fixed(),
+            What::Padding => Column::number(&format!("Padding, {waste_name}"), 150.0).fixed(),
+            What::Saves => Column::number(&format!("Costs at peak, {waste_name}"), 132.0).fixed(),
             What::Expansion => Column::number("Expansion", 82.0).fixed(),
         })
         .collect();
     let sorted = shown.iter().position(|column| *column == What::Saves).unwrap_or(0);
-    let most = groups.iter().map(|group| group.waste.0).max().unwrap_or(0).max(1);
     let units = context.options.units;
     let show = |bytes: Bytes| UnitSystem::in_unit(bytes, unit);
+    let show_waste = |bytes: Bytes| UnitSystem::in_unit(bytes, waste_unit);
     let table = Table {
         selected: Some(chosen),
         sort: Some((sorted, true)),
@@ -100,16 +107,18 @@ pub fn show(
             match shown[column] {
                 What::Shape if !is_lit => Cell::mono(group.shape.clone()).quiet(),
                 What::Size if !is_lit => Cell::text(show(group.bytes)).quiet(),
-                What::Padding if !is_lit => Cell::text(show(group.waste)).quiet(),
-                What::Saves if !is_lit => Cell::text(show(group.saves)).quiet(),
+                What::Padding if !is_lit => Cell::text(show_waste(group.waste)).quiet(),
+                What::Saves if !is_lit => Cell::text(show_waste(group.saves)).quiet(),
                 What::Shape => own.into_iter().fold(Cell::mono(group.shape.clone()), Cell::swatch),
                 What::Layout => Cell::mono(group.layout.clone()).quiet(),
                 What::Count => Cell::text(format!("\u{d7}{}", thousands(group.buffers.len() as u64))).quiet(),
                 What::Size => Cell::text(show(group.bytes)),
                 What::Padding if group.waste == Bytes::ZERO => Cell::text("0").quiet(),
-                What::Padding => Cell::text(show(group.waste)).bar((group.waste.0 as f64 / most as f64) as f32, slot),
+                What::Padding => {
+                    Cell::text(show_waste(group.waste)).bar((group.waste.0 as f64 / most as f64) as f32, slot)
+                }
                 What::Saves if group.saves == Bytes::ZERO => Cell::text("0").quiet(),
-                What::Saves => Cell::text(show(group.saves)).strong(),
+                What::Saves => Cell::text(show_waste(group.saves)).strong(),
                 What::Expansion if group.useful.0 == 0 => Cell::text("\u{2013}").quiet(),
                 What::Expansion => Cell::text(factor(group.each.0 as f64 / group.useful.0 as f64)),
             }

@@ -5,7 +5,7 @@ use egui::Ui;
 use super::state::{State, moment};
 use crate::model::{Bytes, Clock, thousands};
 use crate::ui::part::ViewContext;
-use crate::ui::part::facts::{fact, title};
+use crate::ui::part::facts::{bytes_fact, fact, title};
 use crate::ui::widget::controls::{cut_label, rule};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::size;
@@ -19,7 +19,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let mut state = context.locals.take::<State>();
     let width = ui.available_width();
-    let exact = |bytes: i64| Bytes::from_wire(bytes).exact();
+    let units = context.options.units;
+    let bytes_of = |ui: &mut Ui, name: &str, bytes: i64| bytes_fact(ui, theme, units, name, Bytes::from_wire(bytes));
     let index = state.allocator.unwrap_or(0);
     if let Some(analysis) = document.analysis.runtime.get(index) {
         let name = if analysis.name.is_empty() { "Allocator" } else { &analysis.name };
@@ -27,10 +28,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.add_space(4.0);
         title(ui, theme, "At the peak");
         let stats = &analysis.peak_stats;
-        fact(ui, theme, "In use", &analysis.peak.exact());
-        fact(ui, theme, "Heap", &exact(stats.heap));
-        fact(ui, theme, "Stack", &exact(stats.stack));
-        fact(ui, theme, "Free", &exact(stats.free));
+        bytes_fact(ui, theme, units, "In use", analysis.peak);
+        bytes_of(ui, "Heap", stats.heap);
+        bytes_of(ui, "Stack", stats.stack);
+        bytes_of(ui, "Free", stats.free);
         if let Some(share) = analysis.fragmentation_at_peak() {
             fact(ui, theme, "Fragmentation", &format!("{:.2}\u{2009}%", share * 100.0));
         }
@@ -40,7 +41,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             fact(ui, theme, "Step", &thousands(analysis.peak_step.unsigned_abs()));
         }
         if let Some(bytes) = analysis.lifetime_peak {
-            fact(ui, theme, "Lifetime peak", &bytes.exact());
+            bytes_fact(ui, theme, units, "Lifetime peak of the heap", bytes);
         }
         fact(ui, theme, "Events", &thousands(analysis.events as u64));
         if let (Some((from, to)), Some(worked)) = (state.range, state.job.as_mut().and_then(|job| job.poll())) {
@@ -50,17 +51,17 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             title(ui, theme, "Range");
             fact(ui, theme, "From", &moment(analysis.clock, from as f64, step));
             fact(ui, theme, "To", &moment(analysis.clock, to as f64, step));
-            fact(ui, theme, "Highest use", &exact(range.highest));
-            fact(ui, theme, "Lowest use", &exact(range.lowest));
-            fact(ui, theme, "Average use", &exact(range.mean));
-            fact(ui, theme, "Allocations", &format!("{}, {}", thousands(range.allocations), exact(range.allocated)));
-            fact(ui, theme, "Freed", &format!("{}, {}", thousands(range.deallocations), exact(range.freed)));
+            bytes_of(ui, "Highest use", range.highest);
+            bytes_of(ui, "Lowest use", range.lowest);
+            bytes_of(ui, "Average use", range.mean);
+            bytes_of(ui, &format!("Allocated, {} times", thousands(range.allocations)), range.allocated);
+            bytes_of(ui, &format!("Freed, {} times", thousands(range.deallocations)), range.freed);
         }
         if !analysis.floors.is_empty() {
             rule(ui, theme);
             title(ui, theme, "Lowest use of each whole step");
             for floor in analysis.floors.iter().rev().take(FLOORS).rev() {
-                fact(ui, theme, &format!("step {}", floor.step), &exact(floor.bytes));
+                bytes_of(ui, &format!("step {}", floor.step), floor.bytes);
             }
         }
     }

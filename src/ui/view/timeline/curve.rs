@@ -55,6 +55,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
         .peak([peak])
         .start(f64::from(context.step()) + 0.5)
         .show(ui);
+    state.limit_flags.extend(shown.flag);
     life(ui, context, data, layout);
     let Some(at) = shown.at else { return };
     let step = step_of(at, count);

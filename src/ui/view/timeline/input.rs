@@ -5,7 +5,7 @@ use egui::{Key, PointerButton, Ui};
 use super::map;
 use super::state::{Asked, FrameLayout, State};
 use crate::ui::chart::{self, Reach, Span};
-use crate::ui::part::ViewContext;
+use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::keys;
 use crate::ui::work::SpaceData;
 
@@ -22,6 +22,7 @@ pub fn take(
     if keys::are_free(ui.ctx()) {
         keys(ui, context, state, data, layout, &mut x);
     }
+    follow(context, state, layout, &mut x);
     match asked {
         Some(Asked::All) => {
             Reach::steps(data.map.points).show_all(ui, &mut x);
@@ -102,16 +103,23 @@ fn keys(
     if fit {
         focus(context, state, data, layout, x);
     }
-    context.step_by(chart::steps(ui), data.map.points);
+    let by = chart::steps(ui);
+    context.step_by(by, data.map.points);
     // The bracket keys set the ends of the measured range.
     let (from, to) = ui.input(|i| (i.key_pressed(Key::OpenBracket), i.key_pressed(Key::CloseBracket)));
     if from || to {
         let step = context.step();
+        // The figures are shown there.
+        context.actions.push(Action::Panel("details"));
         let (low, high) = context.shared.measured.unwrap_or((step, step));
         context.shared.measure(if from { (step, high.max(step)) } else { (low.min(step), step) });
     }
     if next != 0 {
         step_to_allocation(context, data, next);
+    }
+    // Also to a step that was chosen before, such as the peak.
+    if from || to || next != 0 || by != 0 {
+        *x = x.showing(f64::from(context.step()) + 0.5, layout.whole);
     }
 }
 
@@ -120,6 +128,15 @@ fn focus(context: &ViewContext<'_>, state: &mut State, data: &SpaceData, layout:
     let (lo, hi) = map::fit_time(item, layout.whole);
     *x = Span::new(lo, hi);
     state.addresses = Some(map::fit_addresses(item, map::addresses(context, data).whole));
+}
+
+/// Moves the visible range to a step that has just been chosen, by keys or in Details; one that was there stays where it
+/// is, out of sight or not.
+fn follow(context: &ViewContext<'_>, state: &mut State, layout: &FrameLayout, x: &mut Span) {
+    let step = context.step();
+    if state.followed.replace(step).is_some_and(|before| before != step) {
+        *x = x.showing(f64::from(step) + 0.5, layout.whole);
+    }
 }
 
 /// Selects the buffer allocated next after (or last before) the selected one, or the step.

@@ -8,6 +8,7 @@ use super::groups::Groups;
 use super::state::{AT_ONCE, Drawn, FrameLayout, State};
 use crate::analysis::live_at::Residency;
 use crate::analysis::map::MapBox;
+use crate::analysis::names::scope;
 use crate::analysis::{Scene, category, unpadded};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 use crate::ui::chart::{self, Reach, Span, Window, YAxis};
@@ -90,6 +91,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
     );
     axis(ui, context, data, &window);
     let flag = chart::limit(ui, theme, &window, limit, context.options.units);
+    state.limit_flags.extend(flag);
     if let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) {
         let outline = box_rect(item).expand(1.0);
         painter.rect_stroke(outline.expand(2.5), 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
@@ -410,7 +412,8 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     } else {
         ui.label(text(own, size::BODY, Weight::SemiBold, theme.text));
     }
-    let line = format!("{}   {}   {}", context.short(bytes), bytes.exact(), percent(item.size, scene.space.peak().0));
+    let share = percent(item.size, scene.space.peak().0);
+    let line = format!("{}   {}   {share} of the peak", context.short(bytes), bytes.exact());
     ui.label(text(line, size::SMALL, Weight::Medium, theme.text));
     let waste = bytes.saturating_sub(unpadded(program, &scene.analysis.traces, item.buffer));
     if waste > Bytes::ZERO {
@@ -431,6 +434,6 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     }
     let op = program.buffers.instruction_of(item.buffer).map(|i| program.text.op_name(i)).unwrap_or_default();
     if !op.is_empty() {
-        ui.label(text(op, size::SMALL, Weight::Mono, theme.text3));
+        ui.label(text(scope::without_attributes(&op), size::SMALL, Weight::Mono, theme.text3));
     }
 }

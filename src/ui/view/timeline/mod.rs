@@ -27,8 +27,7 @@ use crate::ui::part::{Find, KeyHelp, View, ViewContext, class_legend, empty, fac
 use crate::ui::session::Document;
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::Slot;
-use crate::ui::widget::theme::size;
+use crate::ui::widget::theme::{Slot, Theme, size};
 use crate::ui::work::SpaceData;
 
 /// The view.
@@ -129,14 +128,9 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         FrameLayout { curve: curve_rect, map: map_rect, lifetimes: lifetimes_rect, axis: axis_rect, x, whole };
     input::take(ui, context, state, &data, &mut layout, asked);
     let drawn = Drawn { data: &data, groups: &groups, layout: &layout };
+    state.limit_flags.clear();
     curve::show(ui, context, state, drawn);
     program_band::show(ui, context, &bands, &layout, band_top);
-    let taken: Vec<_> = flags(context, &data)
-        .iter()
-        .filter_map(|flag| chart::flag_place(ui, axis_rect, layout.x_of(flag.at), &flag.words))
-        .map(|place| place.x_range())
-        .collect();
-    XAxis::Steps(data.map.axis.unit()).draw_beside(ui, theme, &layout.window(), axis_top, &taken);
     if state.bands.has_map() {
         let how = "height is size, position is address: heap above; arguments, constants and results below";
         let at = Pos2::new(full.left() + 16.0, map_rect.top() - 11.0);
@@ -147,7 +141,11 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         lifetimes::show(ui, context, &mut state.lifetimes, drawn);
     }
     range::show(ui, context, state, drawn);
-    cursor(ui, context, &data, &layout);
+    // Only now is it known what the pointer is on in any of the bands.
+    let flags = flags(ui, context, &data, &layout);
+    let taken: Vec<_> = flags.iter().filter_map(|flag| Some(flag.place?.x_range())).collect();
+    XAxis::Steps(data.map.axis.unit()).draw_beside(ui, theme, &layout.window(), axis_top, &taken);
+    cursors(ui, theme, &flags, &layout, &state.limit_flags);
     let addresses = map::addresses(context, &data).visible(state.addresses);
     pins::show(ui, context, &data, &layout, addresses);
     let plots = Rect::from_min_max(curve_rect.min, below.max);
@@ -275,17 +273,27 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, groups: &Groups) {
     });
 }
 
-/// Marks the chosen and the hovered step across all bands, with a flag on the axis.
-fn cursor(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, layout: &FrameLayout) {
-    let theme = context.theme;
+/// Marks the chosen and the hovered step across all bands, with a flag on the axis; the lines end at the flag of a limit.
+fn cursors(ui: &Ui, theme: &Theme, flags: &[Flag], layout: &FrameLayout, limits: &[Rect]) {
     let axis = layout.window();
-    for flag in flags(context, data) {
+    for flag in flags {
         let cursor = match flag.strength {
             Strength::Pointed => Cursor::pointed(flag.at, theme),
             Strength::Chosen => Cursor::chosen(flag.at, theme),
         };
-        cursor.draw(ui.painter(), &axis, &layout.bands());
-        chart::flag(ui, theme, layout.axis, axis.x_of(flag.at), &flag.words, flag.strength);
+        let x = axis.x_of(flag.at);
+        let bands = layout.bands().map(|band| {
+            let crossed = limits.iter().find(|limit| band.intersects(**limit) && limit.x_range().contains(x));
+            match crossed {
+                Some(limit) if limit.top() <= band.center().y => band.with_min_y(limit.bottom()),
+                Some(limit) => band.with_max_y(limit.top()),
+                None => band,
+            }
+        });
+        cursor.draw(ui.painter(), &axis, &bands);
+        if let Some(place) = flag.place {
+            chart::flag(ui, theme, place, &flag.words, flag.strength);
+        }
     }
 }
 
@@ -294,19 +302,27 @@ struct Flag {
     at: f64,
     words: String,
     strength: Strength,
+    /// Where its words stand; `None` where the step is out of sight.
+    place: Option<Rect>,
 }
 
-/// The step under the pointer, and the chosen one.
-fn flags(context: &ViewContext<'_>, data: &SpaceData) -> Vec<Flag> {
+/// The step under the pointer, and the chosen one; their words do not lie over each other.
+fn flags(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, layout: &FrameLayout) -> Vec<Flag> {
     let step = context.step();
-    let middle = |step: u32| f64::from(step) + 0.5;
-    let pointed = context.shared.cursor.filter(|cursor| *cursor != step);
-    let mut flags: Vec<Flag> = pointed
-        .map(|step| Flag { at: middle(step), words: step.to_string(), strength: Strength::Pointed })
-        .into_iter()
-        .collect();
+    let flag = |step: u32, words: String, strength: Strength| {
+        let at = f64::from(step) + 0.5;
+        let place = chart::flag_place(ui, layout.axis, layout.x_of(at), &words);
+        Flag { at, words, strength, place }
+    };
     let words = format!("{} {step}", data.map.axis.unit());
     let words = if context.shared.step.is_some() { words } else { format!("peak, {words}") };
-    flags.push(Flag { at: middle(step), words, strength: Strength::Chosen });
-    flags
+    let chosen = flag(step, words, Strength::Chosen);
+    let pointed = context.shared.cursor.filter(|cursor| *cursor != step).map(|step| {
+        let mut pointed = flag(step, step.to_string(), Strength::Pointed);
+        if let (Some(place), Some(other)) = (pointed.place, chosen.place) {
+            pointed.place = Some(chart::flag_beside(layout.axis, place, other));
+        }
+        pointed
+    });
+    pointed.into_iter().chain([chosen]).collect()
 }

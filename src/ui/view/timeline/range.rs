@@ -1,7 +1,7 @@
 //! Measuring a range of steps, dragged on the axis or anywhere with Shift: what is allocated and freed in it, and what
 //! grows, is shown in Details.
 
-use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+use egui::{Align2, Pos2, Rangef, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::groups::Groups;
 use super::state::{Drawn, FrameLayout, State};
@@ -29,8 +29,27 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
     }
     let Some((_, stats, _)) = &state.measure.stats else { return };
     let (first, end) = (f64::from(stats.from), f64::from(stats.to) + 1.0);
-    chart::range(ui.painter(), theme, &layout.window(), (first, end), &layout.bands());
+    let axis = layout.window();
+    chart::range(ui.painter(), theme, &axis, (first, end), &layout.bands());
+    // Brackets beside the range: one of a single step, which has just begun, lies under the line of that step.
+    for (x, inward) in [(axis.x_of(first) - BRACKET.x, 1.0), (axis.x_of(end) + BRACKET.x, -1.0)] {
+        if layout.curve.x_range().contains(x) {
+            let stroke = Stroke::new(2.0, theme.accent);
+            let (top, bottom) = (layout.curve.top() + 1.0, layout.curve.bottom() - 1.0);
+            ui.painter().vline(x, top..=bottom, stroke);
+            for y in [top, bottom] {
+                ui.painter().hline(
+                    Rangef::new(x.min(x + inward * BRACKET.y), x.max(x + inward * BRACKET.y)),
+                    y,
+                    stroke,
+                );
+            }
+        }
+    }
 }
+
+/// Distance of a bracket from its range, and the length of its arms.
+const BRACKET: Vec2 = Vec2::new(4.0, 6.0);
 
 /// The figures of the measured range, for Details.
 pub fn section(ui: &mut Ui, context: &mut ViewContext<'_>) {

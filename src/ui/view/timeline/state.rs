@@ -67,6 +67,10 @@ pub struct State {
     /// Program and memory space that the rest belongs to.
     pub of: Option<(usize, MemorySpace)>,
     pub dragging_map: bool,
+    /// Flags of a limit that is out of sight, in this frame.
+    pub limit_flags: Vec<Rect>,
+    /// The step that the visible range was last moved to show.
+    pub followed: Option<u32>,
 }
 
 /// Inputs of a range's figures: first and last step, grouping, number of groups.

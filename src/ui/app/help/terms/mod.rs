@@ -65,6 +65,7 @@ mod tests {
         assert_eq!(of_label("jit_step"), None);
         assert_eq!(within("9 buffers at the peak").map(|term| term.name), Some("At the peak"), "the longest");
         assert_eq!(within("unpeaked"), None);
+        assert_eq!(of_label("Treemap").map(|term| term.name), Some("Treemap"), "by the name on the tab");
         assert_eq!(matching("peak")[0].name, "Peak");
         assert!(matching("donate jax").iter().any(|term| term.name == "Donation"));
     }

@@ -30,11 +30,6 @@ pub const TERMS: &[Term] = &[
         "Addresses over time: how much of each range is in use, and where room is lost between buffers.",
     ),
     term(
-        "Icicle",
-        &["Treemap"],
-        "What is live at a step as areas in proportion to bytes, grouped by scope or class; an icicle shows the groups in rows.",
-    ),
-    term(
         "Library frames",
         &["Function", "Calls"],
         "Functions of the frameworks in a stack of calls, which are hidden so that one's own stand first.",
@@ -64,6 +59,11 @@ pub const TERMS: &[Term] = &[
     term("Runtime", &["Time"], "What really happened while a program ran, as opposed to what its compiler planned."),
     term("Session", &[], "What is open and where one looks. It can be saved as a file and handed on."),
     term("Timeline", &["Overview", "the highest"], "Bytes in use over the program's steps, with the peak marked."),
+    term(
+        "Treemap",
+        &["Icicle"],
+        "What is live at a step as areas in proportion to bytes, grouped by scope or class; an icicle shows the groups in rows.",
+    ),
     term(
         "Waterfall",
         &["By class", "By scope", "By stack"],

@@ -1,0 +1,46 @@
+//! In a narrow window the panel on the right lies over the view: it goes away as easily as a sheet does.
+
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable as _;
+use highwater::ui::app::{App, DeepLink};
+use highwater::ui::session::ThemeChoice;
+
+use crate::common;
+use crate::gui;
+
+#[test]
+fn details_that_lie_over_a_narrow_view_are_closed_by_escape_by_a_click_beside_and_by_another_view() {
+    let path = common::sample_program("v5e_gpt_m_oom");
+    let link = DeepLink { view: Some("buffers".to_owned()), ..DeepLink::default() };
+    let mut harness = gui::window(&[&path], [900.0, 600.0], ThemeChoice::Light, link);
+    let is_open = |harness: &Harness<'_, App>| harness.query_by_label("Hide details").is_some();
+    let open = |harness: &mut Harness<'_, App>| {
+        harness.get_by_label("Show details").click();
+        harness.run_ok();
+        assert!(is_open(harness));
+    };
+    open(&mut harness);
+    harness.key_press(egui::Key::Escape);
+    harness.run_ok();
+    assert!(!is_open(&harness), "Escape");
+
+    open(&mut harness);
+    harness.key_press(egui::Key::Num4);
+    harness.run_ok();
+    assert!(!is_open(&harness), "another view, whose answer it would cover");
+    harness.key_press(egui::Key::Num7);
+    harness.run_ok();
+
+    open(&mut harness);
+    let row = harness.get_all_by_role(egui::Role::Row).next().expect("rows").rect();
+    let row = egui::Pos2::new(row.left() + 20.0, row.center().y);
+    harness.drag_at(row);
+    harness.drop_at(row);
+    harness.run_ok();
+    assert!(is_open(&harness), "what was chosen is shown there");
+    let above = harness.get_by_label("Filter buffers").rect().left_top() + egui::Vec2::new(10.0, -20.0);
+    harness.drag_at(above);
+    harness.drop_at(above);
+    harness.run_ok();
+    assert!(!is_open(&harness), "a click beside it");
+}
