@@ -82,9 +82,21 @@ pub(super) fn parts(case: &ProgramContext<'_>, row: usize) -> i64 {
     sharding.map_or(1, crate::model::Sharding::parts)
 }
 
-/// Bytes of temporaries at the peak with the shape of a cache, presumably copies of it: all of them, and those that are
-/// neither gathered from other devices nor made for another layout.
-fn twins(case: &ProgramContext<'_>) -> (u64, u64) {
+/// Temporaries at the peak with the shape of a cache, presumably copies of it.
+struct Twins {
+    /// Bytes of all of them.
+    all: u64,
+    /// Bytes of those that are neither gathered from other devices nor made for another layout.
+    copies: u64,
+    /// Those that are padded where the cache is not: a loop works on them.
+    padded: Vec<(BufferId, u64)>,
+}
+
+/// How many times its bytes an array takes at least that counts as padded.
+const PADDED: f64 = 1.25;
+
+/// Looks for copies of caches at the peak.
+fn twins(case: &ProgramContext<'_>) -> Twins {
     let classes = case.analysis.classes(case.program);
     let is_cache = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Cache;
     let caches = || case.arguments().filter(|argument| is_cache(argument.0));
@@ -99,11 +111,35 @@ fn twins(case: &ProgramContext<'_>) -> (u64, u64) {
         let own = node.dimensions.as_slice();
         sizes.contains(own) && !layouts.contains(&(own, node.order_in_memory()))
     };
+    let is_padded = |node: &ShapeNode| {
+        let padded = node.padded_size().map_or(0, |bytes| bytes.0);
+        padded as f64 >= node.unpadded_size().0 as f64 * PADDED
+    };
+    let is_packed = nodes().all(|node| !is_padded(node));
+    let is_padded_copy = |t: &&AtPeak| is_packed && case.node(t.buffer).is_some_and(is_padded);
     let is_other = |t: &&AtPeak| {
-        is_gather(case, t) || copied_argument(case, t.buffer).is_some() || case.node(t.buffer).is_some_and(is_relaid)
+        is_gather(case, t)
+            || copied_argument(case, t.buffer).is_some()
+            || case.node(t.buffer).is_some_and(is_relaid)
+            || is_padded_copy(t)
     };
     let all = case.peak.iter().filter(is_twin).map(|t| t.size).total();
-    (all, all.saturating_sub(case.peak.iter().filter(is_twin).filter(is_other).map(|t| t.size).total()))
+    let others = case.peak.iter().filter(is_twin).filter(is_other).map(|t| t.size).total();
+    let padded = case.peak.iter().filter(is_twin).filter(is_padded_copy).map(|t| (t.buffer, t.size)).collect();
+    Twins { all, copies: all.saturating_sub(others), padded }
+}
+
+/// How to do without copies that are padded, in words.
+fn without_padding(case: &ProgramContext<'_>, padded: &[(BufferId, u64)]) -> Option<String> {
+    let bytes = padded.iter().map(|copy| copy.1).total();
+    let node = padded.iter().max_by_key(|copy| copy.1).and_then(|copy| case.node(copy.0))?;
+    let last = node.order_in_memory()?.first().and_then(|&at| node.dimensions.get(at as usize).copied())?;
+    case.is_worth(bytes).then(|| {
+        format!(
+            "{} of temporaries are copies of it that the loop works on, with a dimension of {last} padded, which lies packed in the cache: merge this dimension with a neighbour (`reshape`) where the cache is made, so that the loop can update the cache itself",
+            Bytes(bytes).short()
+        )
+    })
 }
 
 /// Whether attention in a program reads its cache page by page, by the name of a kernel or an operation.
@@ -131,7 +167,7 @@ fn is_collected(case: &ProgramContext<'_>, rows: &[usize]) -> bool {
 /// Looks for state that takes most of the memory.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
-    let (twins, copies) = twins(case);
+    let Twins { all: twins, copies, padded } = twins(case);
     if case.is_share(case.memory.temporaries().saturating_sub(twins), TEMPORARIES) {
         return;
     }
@@ -227,6 +263,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             Bytes(copies).short()
         ));
     }
+    finding.advice.extend(without_padding(case, &padded));
     if is_cache && !is_in_place && !case.is_worth(copies) && is_collected(case, &rows) {
         finding.advice.push(format!(
             "carry it through the loop over layers and update it in place (`jax.lax.dynamic_update_slice` on the carry of `scan`), instead of scanning over it and collecting the next one, and donate it: the next value then takes its place, up to {} less, with the same results; either of the two alone changes nothing",
@@ -260,5 +297,6 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push(others.join(", or "));
     }
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
+    finding.buffers.extend(padded.iter().map(|copy| copy.0));
     findings.push(finding);
 }

@@ -60,6 +60,13 @@ const PAIRS: &[Pair] = &[
     pair("prefill_blocks_v6e", "v6e", &["blockwise *"], Allowed::Share(0.02), true),
     // One sample on each device, whose dimension the compiler leaves out of what windows of it attend to.
     pair("one_sample_v5e", "v5e", &["batch 2"], Allowed::Share(0.15), true),
+    // Two modules applied ten times each, one application at a time computed again.
+    pair("applied_v5e", "v5e", &["remat *"], Allowed::Share(0.25), false),
+    // A scan over repeats of a scan over layers, with a checkpoint of the inner body.
+    pair("nested_scans_v5e", "v5e", &["remat *"], Allowed::Share(0.12), false),
+    // Adapters on frozen weights, whose gradients nobody sums; tokens are positions by samples.
+    pair("adapters_micro_v5e", "v5e", &["micro 2"], Allowed::Share(0.2), false),
+    pair("time_first_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.2), true),
     // Two gradients under the same names, the second where the first has led.
     pair("twice_v5e", "v5e", &["remat block_*"], Allowed::ShareOrVmem(0.10), false),
 ];

@@ -5,8 +5,12 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::Families;
 use crate::model::FastMap;
 
-/// Share of the largest run of a layer that another one must have to be an application, not a part that runs elsewhere.
+/// Share of the largest run of a layer that most others must have to be applications, not parts that run elsewhere; the last
+/// one may keep less.
 const ALIKE: f64 = 0.5;
+
+/// Share of the runs of a layer that must be alike.
+const MOST_ALIKE: f64 = 0.75;
 
 /// Share of what a layer makes on average in a run, below which a run is only a part, such as a cast of weights.
 const PART: f64 = 0.1;
@@ -87,7 +91,9 @@ pub(super) fn application(begins: &[(u32, u32)], time: u32) -> u32 {
 /// Whether runs of a layer make about as much as one another.
 fn are_alike(runs: &[Run]) -> bool {
     let most = runs.iter().map(|run| run.bytes).max().unwrap_or(0);
-    runs.iter().all(|run| run.bytes as f64 >= most as f64 * ALIKE)
+    let alike = runs.iter().filter(|run| run.bytes as f64 >= most as f64 * ALIKE).count();
+    // Of two, both.
+    alike as f64 >= runs.len() as f64 * MOST_ALIKE
 }
 
 /// The runs of all layers, in the order of the program, of families whose time and pass are accepted.

@@ -17,6 +17,7 @@ use crate::analysis::flow::softmax::{Crossed, Softmax, repeated};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::flow::{Value, computed, is_all_gather};
 use crate::analysis::names::layer::Layer;
+use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
 use crate::model::{FastMap, FastSet, InstructionId, Program, ShapeNode, outline};
@@ -219,9 +220,12 @@ impl SavedForBackward {
             let are_features =
                 || meaning.is_crossed && made(family).is_some_and(|value| labels.is_of_weight(program, value));
             let are_logits = meaning.logits || (meaning.logits_if_made && are_made_of_logits());
+            // As many samples of sound as channels are no pairs of positions.
+            let is_convolved = || names.get(family).is_some_and(|name| is_convolution(name));
             if are_logits && !is_in_layer() {
                 kept.logits.push(family as u32);
-            } else if (meaning.scores && !are_features()) || (meaning.scores_if_named && is_named()) {
+            } else if (meaning.scores && !are_features() && !is_convolved()) || (meaning.scores_if_named && is_named())
+            {
                 kept.scores.push(family as u32);
                 kept.are_sure &= meaning.by_softmax || is_named();
             }

@@ -67,7 +67,6 @@ pub struct Segments {
 
 /// Segments by their names.
 struct SegmentNames<'a> {
-    turn: &'a Turn,
     pattern: &'a str,
     /// Whether the name of a layer matches, by layer.
     layers: Vec<bool>,
@@ -90,7 +89,7 @@ impl<'a> SegmentNames<'a> {
             layers = by(last);
             rest = last;
         }
-        Self { turn, pattern, layers, rows: HashMap::default() }
+        Self { pattern, layers, rows: HashMap::default() }
     }
 
     /// The segment of a layer and of the name of an operation, a new one where one may be added.
