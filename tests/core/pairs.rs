@@ -63,7 +63,7 @@ const PAIRS: &[Pair] = &[
     // Two modules applied ten times each, one application at a time computed again.
     pair("applied_v5e", "v5e", &["remat *"], Allowed::Share(0.25), false),
     // A scan over repeats of a scan over layers, with a checkpoint of the inner body.
-    pair("nested_scans_v5e", "v5e", &["remat *"], Allowed::Share(0.12), false),
+    pair("nested_scans_v5e", "v5e", &["remat *"], Allowed::Share(0.15), false),
     // Adapters on frozen weights, whose gradients nobody sums; tokens are positions by samples.
     pair("adapters_micro_v5e", "v5e", &["micro 2"], Allowed::Share(0.2), false),
     pair("time_first_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.2), true),

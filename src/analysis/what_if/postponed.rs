@@ -33,8 +33,8 @@ pub(super) struct Postponed {
     pub until: u32,
     /// The gradients that are made from it after that.
     pub gradients: Vec<u32>,
-    /// What is made on the way to them, such as a copy in another layout.
-    pub on_the_way: Vec<u32>,
+    /// What is made on the way to them, such as a copy in another layout, each with the time from which it can be made.
+    pub on_the_way: Vec<(u32, u32)>,
 }
 
 impl Memory {
@@ -63,6 +63,8 @@ struct Search<'a> {
     places: HashMap<u32, u32>,
     /// What takes an element of what is computed in the entry, by the instruction that computes it and the element.
     taken: FastMap<(u32, u32), u32>,
+    /// Time at which all is made that an instruction reads after the turn.
+    ready: FastMap<u32, u32>,
     /// What reads the result of an instruction of the entry, once somebody asked.
     users: OnceCell<FastMap<u32, Vec<u32>>>,
 }
@@ -77,6 +79,13 @@ impl<'a> Search<'a> {
         }
         let weights = memory.weights(program);
         let schedule = program.entry_computation().map_or(&[][..], |entry| entry.schedule.as_slice());
+        let mut ready: FastMap<u32, u32> = FastMap::default();
+        for (row, family) in memory.families.list.iter().enumerate() {
+            for (_, reader) in turn.late_reads_of(row as u32) {
+                let known = ready.entry(reader).or_default();
+                *known = (2 * family.first).max(*known);
+            }
+        }
         let instructions = &program.instructions;
         let is_element = |&&row: &&u32| instructions.opcode.get(row as usize) == Some(&Opcode::GET_TUPLE_ELEMENT);
         let taken = schedule.iter().filter(is_element);
@@ -96,6 +105,7 @@ impl<'a> Search<'a> {
             schedule,
             places: schedule.iter().zip(0..).map(|(&row, place)| (row, place)).collect(),
             taken,
+            ready,
             users: OnceCell::new(),
         }
     }
@@ -155,7 +165,7 @@ impl<'a> Search<'a> {
     }
 
     /// Collects the gradients of weights that an instruction makes, at once or by what else it makes.
-    fn follow(&self, instruction: u32, furthest: u32, gradients: &mut Vec<u32>, on_the_way: &mut Vec<u32>) {
+    fn follow(&self, instruction: u32, furthest: u32, gradients: &mut Vec<u32>, on_the_way: &mut Vec<(u32, u32)>) {
         let handed_on = if self.is_handed_on(instruction) { furthest.checked_sub(1) } else { None };
         if let Some(further) = handed_on {
             for &reader in self.users_of(instruction) {
@@ -168,9 +178,9 @@ impl<'a> Search<'a> {
             if node.is_some_and(|node| self.weights.contains(&outline(&node.dimensions))) {
                 gradients.push(row);
             } else if let Some(further) = furthest.checked_sub(VALUE)
-                && !on_the_way.contains(&row)
+                && !on_the_way.iter().any(|known| known.0 == row)
             {
-                on_the_way.push(row);
+                on_the_way.push((row, self.ready.get(&instruction).copied().unwrap_or(0)));
                 for (_, reader) in self.reads_in_entry(row) {
                     self.follow(reader, further, gradients, on_the_way);
                 }

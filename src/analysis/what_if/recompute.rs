@@ -221,7 +221,7 @@ impl State<'_> {
                         let end = over.saturating_sub(1);
                         self.spans.to_mut()[row] = (first.min(end), end);
                     }
-                    self.make_by(over, postponed);
+                    self.make_by((over, &starts), postponed);
                 }
                 continue;
             }
@@ -240,23 +240,27 @@ impl State<'_> {
                 continue;
             }
             self.spans.to_mut()[row].1 = over.saturating_sub(1).max(first);
-            self.make_by(over, postponed);
+            self.make_by((over, &starts), postponed);
         }
     }
 
-    /// Makes the gradients of a value by a time, and what is made on the way to them once nothing else reads the value.
-    fn make_by(&mut self, over: u32, postponed: &Postponed) {
+    /// Makes the gradients of a value by a time, and what is made on the way to them once nothing else reads the value, unless
+    /// that is no later than the next layer's backward pass. `starts` are the first times of those of all layers.
+    fn make_by(&mut self, (over, starts): (u32, &[(u32, bool)]), postponed: &Postponed) {
         let spans = self.spans.to_mut();
         for &made in &postponed.gradients {
             let begin = &mut spans[made as usize].0;
             *begin = over.min(*begin);
         }
+        let Some(&(later, _)) = starts.get(starts.partition_point(|start| start.0 <= over)) else { return };
         let then = if postponed.until == 0 { over } else { over.min(postponed.until.saturating_add(1)) };
-        for &made in &postponed.on_the_way {
+        for &(made, ready) in &postponed.on_the_way {
             let (begin, end) = &mut spans[made as usize];
-            // What is made before the backward pass of its layer need not be there earlier.
-            if *end > then {
+            let then = then.max(ready);
+            if *begin > later {
                 (*begin, *end) = (then, then);
+            } else if *end > later {
+                *end = then.max(*begin);
             }
         }
     }
