@@ -245,8 +245,8 @@ impl InTheWay {
             let name = program.text.op_name(at).to_ascii_lowercase();
             SOFTMAX.iter().any(|word| name.contains(word))
         };
-        let has_softmax = || program.instructions.ids().any(|at| is_exponential(at) || is_named(at));
-        if !is_stacked && !has_softmax() {
+        let has = |accept: &dyn Fn(InstructionId) -> bool| program.instructions.ids().any(accept);
+        if !is_stacked && !has(&is_exponential) && !has(&is_named) {
             return Some(Self::NoSoftmax);
         }
         // What is drawn is compared with the share that is dropped.

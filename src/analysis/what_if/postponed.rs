@@ -1,7 +1,6 @@
 //! Gradients of weights that the compiler postpones, and what the backward pass keeps for them alone.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
 
 use super::memory::Memory;
 use super::turn::Turn;
@@ -55,23 +54,24 @@ struct Search<'a> {
     families: &'a Families,
     weights: &'a FastSet<Vec<i64>>,
     /// Families by the instruction that makes them.
-    made_by: HashMap<u32, Vec<u32>>,
-    known: HashMap<u32, bool>,
+    made_by: FastMap<u32, Vec<u32>>,
+    known: FastMap<u32, bool>,
     /// The entry's schedule.
     schedule: &'a [u32],
-    /// Place in the entry's schedule, by instruction of it.
-    places: HashMap<u32, u32>,
-    /// What takes an element of what is computed in the entry, by the instruction that computes it and the element.
-    taken: FastMap<(u32, u32), u32>,
-    /// Time at which all is made that an instruction reads after the turn.
-    ready: FastMap<u32, u32>,
+    /// Place in the entry's schedule, by instruction; [`NO_ROW`] for one of another computation.
+    places: Vec<u32>,
+    /// What takes an element of what is computed in the entry, by the instruction that computes it and the element, once
+    /// somebody asked.
+    taken: OnceCell<FastMap<(u32, u32), u32>>,
+    /// Time at which all is made that an instruction reads after the turn, by instruction.
+    ready: Vec<u32>,
     /// What reads the result of an instruction of the entry, once somebody asked.
     users: OnceCell<FastMap<u32, Vec<u32>>>,
 }
 
 impl<'a> Search<'a> {
     fn new(program: &'a Program, memory: &'a Memory, turn: &'a Turn) -> Self {
-        let mut made_by: HashMap<u32, Vec<u32>> = HashMap::new();
+        let mut made_by: FastMap<u32, Vec<u32>> = FastMap::default();
         for (row, family) in memory.families.list.iter().enumerate() {
             if let Some(at) = program.buffers.instruction_of(family.root) {
                 made_by.entry(at.0).or_default().push(row as u32);
@@ -79,32 +79,29 @@ impl<'a> Search<'a> {
         }
         let weights = memory.weights(program);
         let schedule = program.entry_computation().map_or(&[][..], |entry| entry.schedule.as_slice());
-        let mut ready: FastMap<u32, u32> = FastMap::default();
-        for (row, family) in memory.families.list.iter().enumerate() {
-            for (_, reader) in turn.late_reads_of(row as u32) {
-                let known = ready.entry(reader).or_default();
-                *known = (2 * family.first).max(*known);
+        let mut ready = vec![0u32; program.instructions.len()];
+        for (row, _, reader) in turn.late_reads() {
+            let made = memory.families.list.get(row as usize).map_or(0, |family| 2 * family.first);
+            if let Some(known) = ready.get_mut(reader as usize) {
+                *known = made.max(*known);
             }
         }
-        let instructions = &program.instructions;
-        let is_element = |&&row: &&u32| instructions.opcode.get(row as usize) == Some(&Opcode::GET_TUPLE_ELEMENT);
-        let taken = schedule.iter().filter(is_element);
-        let taken = taken
-            .filter_map(|&row| {
-                let of = *instructions.operands_of(InstructionId(row)).first()?;
-                Some(((of, *instructions.argument.get(row as usize)?), row))
-            })
-            .collect();
+        let mut places = vec![NO_ROW; program.instructions.len()];
+        for (&row, place) in schedule.iter().zip(0..) {
+            if let Some(known) = places.get_mut(row as usize) {
+                *known = place;
+            }
+        }
         Self {
             program,
             turn,
             families: &memory.families,
             weights,
             made_by,
-            known: HashMap::new(),
+            known: FastMap::default(),
             schedule,
-            places: schedule.iter().zip(0..).map(|(&row, place)| (row, place)).collect(),
-            taken,
+            places,
+            taken: OnceCell::new(),
             ready,
             users: OnceCell::new(),
         }
@@ -135,16 +132,34 @@ impl<'a> Search<'a> {
         (!last.is_empty()).then_some(Postponed { family, until, gradients, on_the_way })
     }
 
+    /// Place of an instruction in the entry's schedule; `None` if it is of another computation.
+    fn place(&self, instruction: u32) -> Option<u32> {
+        self.places.get(instruction as usize).copied().filter(|&place| place != NO_ROW)
+    }
+
+    /// What takes an element of what is computed in the entry.
+    fn taken(&self) -> &FastMap<(u32, u32), u32> {
+        self.taken.get_or_init(|| {
+            let instructions = &self.program.instructions;
+            let is_element = |&&row: &&u32| instructions.opcode.get(row as usize) == Some(&Opcode::GET_TUPLE_ELEMENT);
+            let taken = self.schedule.iter().filter(is_element).filter_map(|&row| {
+                let of = *instructions.operands_of(InstructionId(row)).first()?;
+                Some(((of, *instructions.argument.get(row as usize)?), row))
+            });
+            taken.collect()
+        })
+    }
+
     /// Reads of a family after the turn, of which those in a loop's steps are the loop's.
     fn reads_in_entry(&self, family: u32) -> Vec<(u32, u32)> {
-        self.turn.late_reads_of(family).filter(|read| self.places.contains_key(&read.1)).collect()
+        self.turn.late_reads_of(family).filter(|read| self.place(read.1).is_some()).collect()
     }
 
     /// Whether an instruction that makes little beside weights, against a value of some bytes that it reads, could run right
     /// after another one.
     fn may_come_after(&self, instruction: u32, other: u32, bytes: u64) -> bool {
-        let after = self.places.get(&other);
-        after.is_some_and(|&after| self.could_run(instruction, after, bytes / SMALL, EARLIER))
+        let after = self.place(other);
+        after.is_some_and(|after| self.could_run(instruction, after, bytes / SMALL, EARLIER))
     }
 
     /// Whether all that an instruction needs is there after a place in the schedule, or could be, and it makes at most some
@@ -159,7 +174,7 @@ impl<'a> Search<'a> {
         }
         self.program.instructions.operands_of(at).iter().all(|&row| {
             let row = computed(self.program, Value::whole(InstructionId(row))).at.0;
-            let is_there = self.places.get(&row).is_some_and(|&place| place <= after);
+            let is_there = self.place(row).is_some_and(|place| place <= after);
             is_there || self.could_run(row, after, most, furthest - 1)
         })
     }
@@ -180,7 +195,7 @@ impl<'a> Search<'a> {
             } else if let Some(further) = furthest.checked_sub(VALUE)
                 && !on_the_way.iter().any(|known| known.0 == row)
             {
-                on_the_way.push((row, self.ready.get(&instruction).copied().unwrap_or(0)));
+                on_the_way.push((row, self.ready.get(instruction as usize).copied().unwrap_or(0)));
                 for (_, reader) in self.reads_in_entry(row) {
                     self.follow(reader, further, gradients, on_the_way);
                 }
@@ -250,7 +265,7 @@ impl<'a> Search<'a> {
         let is_gradient = |node: &&ShapeNode| self.weights.contains(&outline(&node.dimensions));
         let largest = shape.nodes.iter().filter(is_gradient).map(bytes).max().unwrap_or(0);
         let is_tuple = |&user: &u32| self.program.instructions.opcode.get(user as usize) == Some(&Opcode::TUPLE);
-        let taken = self.taken.get(&(instruction, place as u32));
+        let taken = self.taken().get(&(instruction, place as u32));
         taken.is_some_and(|&taken| !self.users_of(taken).iter().all(is_tuple))
             && shape.nodes.get(row as usize).is_some_and(|node| bytes(node) >= largest)
             && !unchanged(self.program, InstructionId(instruction), &[place as i64])

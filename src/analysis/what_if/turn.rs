@@ -388,6 +388,11 @@ impl Turn {
         self.late_reads[start..].iter().take_while(move |read| read.0 == family).map(|read| (read.1, read.2))
     }
 
+    /// Every read after the turn: family, time and the instruction that reads; ascending.
+    pub(super) fn late_reads(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        self.late_reads.iter().copied()
+    }
+
     /// Every read before the turn.
     #[must_use]
     pub fn reads(&self) -> &[Read] {

@@ -49,14 +49,16 @@ pub fn page(ui: &mut Ui, theme: &Theme, help: &mut Help, height: f32) {
 /// The term under the pointer, else that of the widget that has the focus.
 pub fn pointed_at(ctx: &Context) -> Option<&'static Term> {
     let kept = ctx.data(|data| data.get_temp::<Pointed>(Id::unique(POINTED))).unwrap_or_default();
-    kept.term.or(kept.focused)
+    let term = |words: Option<String>| words.and_then(|words| terms::within(&words));
+    term(kept.words).or_else(|| term(kept.focused))
 }
 
 /// What the pointer and the focus were on in the last frame.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Pointed {
-    term: Option<&'static Term>,
-    focused: Option<&'static Term>,
+    /// The words under the pointer, and those of the widget that has the focus.
+    words: Option<String>,
+    focused: Option<String>,
     place: Option<Rect>,
     since: f64,
     /// Where the pointer was pressed and has been since: what a click opened is not to be covered.
@@ -82,10 +84,10 @@ pub fn show(ctx: &Context, theme: &Theme) {
     let is_same = place == before.place;
     let since = if is_same { before.since } else { now };
     let label = found.as_ref().and_then(|(words, _)| terms::of_label(words));
-    let term = found.as_ref().and_then(|(words, _)| terms::within(words));
-    let focused = focused.and_then(|(words, _)| terms::within(&words));
+    // Which term they have is looked up once somebody asks.
+    let (words, focused) = (found.map(|(words, _)| words), focused.map(|(words, _)| words));
     let clicked = clicked(ctx, before.clicked);
-    ctx.data_mut(|data| data.insert_temp(Id::unique(POINTED), Pointed { term, focused, place, since, clicked }));
+    ctx.data_mut(|data| data.insert_temp(Id::unique(POINTED), Pointed { words, focused, place, since, clicked }));
     if clicked.is_some() {
         return;
     }
