@@ -15,6 +15,8 @@ pub enum Command {
     OpenFolder,
     /// Open a folder, and follow it.
     FollowFolder,
+    /// Open a file, and compare it with what is shown.
+    Compare,
     /// Follow the folder of what is shown, or stop following it.
     Follow,
     /// Read the file that is shown again.
@@ -184,11 +186,21 @@ pub const COMMANDS: &[Entry] = &[
     plain(Command::Help(HelpPage::Problem), "Report a problem"),
     plain(Command::Help(HelpPage::About), "About Highwater: versions"),
     plain(Command::SaveSession, "Save session as\u{2026}"),
+    plain(Command::Compare, "Compare with a file\u{2026}"),
     plain(Command::FollowFolder, "Follow a folder\u{2026}"),
     plain(Command::Follow, "Follow this folder, or stop following it"),
     plain(Command::Reload, "Read this file again"),
     plain(Command::Sample, "Open the sample"),
 ];
+
+/// Other words by which a command is looked for.
+#[must_use]
+pub const fn also_called(command: Command) -> &'static str {
+    match command {
+        Command::Compare => "diff, difference, against, before and after",
+        _ => "",
+    }
+}
 
 /// A command's shortcut as text; empty if it has none.
 #[must_use]

@@ -162,6 +162,7 @@ impl App {
             for (words, command) in [
                 ("Open files\u{2026}", Command::Open),
                 ("Open a folder\u{2026}", Command::OpenFolder),
+                ("Compare with a file\u{2026}", Command::Compare),
                 ("Follow a folder\u{2026}", Command::FollowFolder),
                 ("Open the sample", Command::Sample),
                 ("Go to\u{2026}", Command::Palette),

@@ -34,7 +34,8 @@ impl App {
     /// Opens, writes or imports the chosen files.
     pub(in crate::ui::app) fn answered(&mut self, purpose: Purpose, files: Vec<PathBuf>) {
         match purpose {
-            Purpose::Profiles | Purpose::Folder => self.open_together(files),
+            Purpose::Profiles | Purpose::Folder => self.open_beside(files),
+            Purpose::Compare => self.open_compared(files),
             Purpose::Follow => files.into_iter().for_each(|path| self.follow(path)),
             Purpose::Text(text) => {
                 if let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) {
