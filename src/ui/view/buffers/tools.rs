@@ -91,7 +91,11 @@ fn column_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
         for column in Column::ALL {
             let mut on = state.columns.contains(&column);
             let only = on && state.columns.len() == 1;
-            if ui.add_enabled(!only, egui::Checkbox::new(&mut on, column.title())).changed() {
+            let no_room = if state.without_room.contains(&column) { ", no room" } else { "" };
+            let words = format!("{}{no_room}", column.title());
+            let color = if no_room.is_empty() { theme.text } else { theme.text3 };
+            let words = text(words, size::BODY, Weight::Regular, color);
+            if ui.add_enabled(!only, egui::Checkbox::new(&mut on, words)).changed() {
                 if on {
                     state.columns.push(column);
                 } else {
