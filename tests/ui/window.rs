@@ -279,7 +279,7 @@ fn finding_lights_the_same_buffers_in_every_view() {
     harness.run_ok();
     let count = words(&harness)
         .into_iter()
-        .find(|label| label.contains(" of ") && label.ends_with(" match"))
+        .find(|label| label.contains(" match, ") && label.ends_with(" at the peak"))
         .expect("a count of hits");
     key(&mut harness, Modifiers::NONE, Key::F3);
     let first = harness.state().files.current().expect("open").shared.selected.expect("the first hit");
@@ -288,7 +288,7 @@ fn finding_lights_the_same_buffers_in_every_view() {
     assert_ne!(first, second);
     key(&mut harness, Modifiers::SHIFT, Key::F3);
     assert_eq!(harness.state().files.current().expect("open").shared.selected, Some(first));
-    let total = count.split(" of ").next().expect("a number").to_owned();
+    let total = count.split(" match").next().expect("a number").to_owned();
     for view in ["Overview", "Timeline", "Padding"] {
         harness.get_by_role_and_label(Role::Tab, view).click();
         harness.run_ok();
