@@ -44,3 +44,17 @@ fn details_that_lie_over_a_narrow_view_are_closed_by_escape_by_a_click_beside_an
     harness.run_ok();
     assert!(!is_open(&harness), "a click beside it");
 }
+
+#[test]
+fn which_file_is_shown_is_told_in_a_narrow_window_too() {
+    let files = [common::sample_program("v5e_gpt_m_oom"), common::samples().join("torch/oom_shortage_2_15.pickle.gz")];
+    for file in &files {
+        let harness = gui::window(&[file], [900.0, 600.0], ThemeChoice::Light, DeepLink::default());
+        let name = harness.state().files.entries[0].name.clone();
+        let picker = harness.get_by_label(&format!("File: {name}")).rect();
+        let start: String = name.chars().take(4).collect();
+        let texts = gui::painted(&harness);
+        let is_painted = texts.iter().any(|text| picker.contains_rect(text.place) && text.words.contains(&start));
+        assert!(is_painted, "{name}");
+    }
+}

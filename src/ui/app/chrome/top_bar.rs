@@ -182,13 +182,16 @@ impl App {
         }
     }
 
-    /// Picker for the current file, if the bar has room for it.
+    /// Picker for the current file: what is shown is always named, shorter where the bar is narrow.
     fn file_picker(&mut self, ui: &mut Ui, theme: &Theme) {
-        let Some(index) = self.files.current.filter(|_| ui.available_width() > 1150.0) else { return };
+        let room = ui.available_width();
+        let Some(index) = self.files.current else { return };
+        let width = if room > WIDE { 180.0 } else { (room * 0.16).clamp(64.0, 180.0) };
+        let form = PickerForm { is_named: room > WIDE, width };
         let Some(current) = self.files.entries.get(index) else { return };
         let list = self.files.groups.iter().find(|group| Some(group.id) == current.group);
         let value = list.map_or_else(|| self.name_of(current), |list| self.listed_name(&list.name));
-        let response = picker(ui, theme, "File", &value, PickerForm { is_named: true, width: 180.0 });
+        let response = picker(ui, theme, "File", &value, form);
         let mut chosen = None;
         Popup::menu(&response).show(|ui| {
             ui.set_min_width(420.0);
@@ -304,8 +307,9 @@ fn arrow_button(ui: &mut Ui, theme: &Theme, words: &str, arrow: &str, enabled: b
     response
 }
 
-/// Width of the bar from which the name of the program is in it.
-const WITH_NAME: f32 = 640.0;
+/// Width of the bar from which Highwater's name is in it, and from which the file is called one.
+const WITH_NAME: f32 = 1000.0;
+const WIDE: f32 = 1150.0;
 /// Room for the menus at the right end of the bar, and for the sign of hidden names.
 const RESERVED: f32 = 184.0;
 const HIDDEN: f32 = 120.0;
