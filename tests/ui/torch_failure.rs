@@ -155,3 +155,18 @@ fn details_are_in_units_that_can_be_read_out_with_all_digits_beside_them() {
         assert!(painted.iter().filter(is_beside).any(|text| text.words == number), "{number}");
     }
 }
+
+#[test]
+fn the_list_of_files_tells_the_peak_that_the_views_tell() {
+    let path = snapshot("oom_shortage_2_15");
+    let profile = open::open_path(&path, &Progress::default()).expect("a sample");
+    let peak = Bytes(ProfileAnalysis::new(&profile).caching[0].replay.peaks.allocated.bytes).short();
+    let harness = window(&[&path], Some("overview"));
+    let name = harness.state().files.entries[0].name.clone();
+    let row = harness.get_by_label(&format!("File {name}")).rect();
+    let texts = gui::painted(&harness);
+    let told: Vec<&str> =
+        texts.iter().filter(|text| row.contains(text.place.center())).map(|text| text.words.as_str()).collect();
+    assert!(told.contains(&peak.as_str()), "{peak}: {told:?}");
+    assert!(texts.iter().any(|text| text.words == format!("peak {peak}")), "the curve: {:?}", words(&harness));
+}
