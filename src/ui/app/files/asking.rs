@@ -6,6 +6,7 @@ use super::dialog::{Answer, Dialog, Purpose};
 use super::writing::Writing;
 use crate::export::sets;
 use crate::ui::app::App;
+use crate::ui::app::chrome::cards::NOT_WRITTEN;
 
 impl App {
     /// Opens a dialog unless one is already open.
@@ -53,7 +54,7 @@ impl App {
                 match written {
                     Ok(()) => self.say(&format!("Saved {}", path.display())),
                     Err(error) => {
-                        self.errors.push((path.display().to_string(), format!("could not be written: {error}")));
+                        self.errors.push((path.display().to_string(), format!("{NOT_WRITTEN}: {error}")));
                     }
                 }
             }

@@ -46,6 +46,11 @@ impl Purpose {
         }
     }
 
+    /// Whether a file is written.
+    pub const fn saves(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Picture(..))
+    }
+
     /// Suggested file name.
     pub fn name(&self) -> &str {
         match self {
