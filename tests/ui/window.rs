@@ -633,3 +633,17 @@ fn tab_goes_through_the_bars_in_the_order_in_which_they_are_read() {
     key(&mut harness, Modifiers::NONE, Key::Home);
     assert_eq!(view(&harness), "overview");
 }
+
+#[test]
+fn a_text_without_a_message_is_told_and_what_was_open_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let notes = folder.path().join("notes.txt");
+    std::fs::write(&notes, "hello world\n").expect("written");
+    let mut harness = open("timeline");
+    let before = harness.state().files.entries.len();
+    gui::drop_files(&mut harness, &[&notes]);
+    harness.run_ok();
+    assert_eq!(harness.state().files.entries.len(), before, "{:?}", words(&harness));
+    assert!(says(&harness, "Could not read notes.txt") && says(&harness, "No out-of-memory message"));
+    assert_eq!(harness.state().files.current().expect("open").shared.view, "timeline");
+}
