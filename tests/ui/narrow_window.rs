@@ -58,3 +58,21 @@ fn which_file_is_shown_is_told_in_a_narrow_window_too() {
         assert!(is_painted, "{name}");
     }
 }
+
+#[test]
+fn what_is_said_about_a_number_is_whole_in_a_narrow_window() {
+    for sample in ["v5e_gpt_m_oom", "v5e_mlp_f32"] {
+        let path = common::sample_program(sample);
+        let link = DeepLink { view: Some("overview".to_owned()), ..DeepLink::default() };
+        let harness = gui::window(&[&path], [900.0, 600.0], ThemeChoice::Light, link);
+        let texts = gui::painted(&harness);
+        let of = |text: &&gui::Painted| text.words.starts_with("step ") || text.words.contains("at the p");
+        let cut: Vec<&String> = texts
+            .iter()
+            .filter(of)
+            .filter(|text| text.cut || text.words.contains('\u{2026}'))
+            .map(|text| &text.words)
+            .collect();
+        assert!(cut.is_empty(), "{sample}: {cut:?}");
+    }
+}
