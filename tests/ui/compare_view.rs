@@ -448,3 +448,15 @@ fn programs_of_one_name_are_told_apart_by_their_folders() {
     let heads = words(&harness);
     assert!(heads.iter().any(|words| words.contains("last_week") && words.contains("today")), "{heads:?}");
 }
+
+#[test]
+fn the_colours_of_the_bars_before_and_after_are_named() {
+    let harness = compared();
+    let title = gui::painted(&harness).into_iter().find(|text| text.words.starts_with("Allocated, before to after"));
+    let title = title.expect("the waterfall").place;
+    let beside = |text: &gui::Painted| {
+        text.place.left() > title.right() && (text.place.center().y - title.center().y).abs() < 4.0
+    };
+    let named: Vec<String> = gui::painted(&harness).into_iter().filter(beside).map(|text| text.words).collect();
+    assert!(named.iter().any(|words| words == "Optimizer state" || words == "Weight"), "{named:?}");
+}
