@@ -270,6 +270,7 @@ fn answer(context: &ViewContext<'_>, state: &State) -> Option<(String, String)> 
     state.shown.table.as_ref()?;
     let shown = &state.shown.shown;
     let place = match context.shared.rows {
+        _ if !context.document.has_times() => "listed in the message".to_owned(),
         RowScope::Peak => "at the peak".to_owned(),
         RowScope::Step => format!("at step {}", context.step()),
         RowScope::All => "over the whole program".to_owned(),
@@ -373,7 +374,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[test]
     fn padding_gives_way_before_shapes_where_there_is_none() {
         assert!(!fitting(&FIRST, false, 900.0).contains(&Column::Padding));
         let narrow = fitting(&FIRST, false, 800.0);
@@ -381,6 +381,7 @@ mod tests {
         assert!(fitting(&FIRST, true, 900.0).contains(&Column::Padding));
     }
 
+    #[test]
     fn shift_adds_a_key_and_a_second_click_turns_it() {
         let mut keys = vec![Key { column: Column::Size, down: true }];
         sort_by(&mut keys, Column::Category, true);

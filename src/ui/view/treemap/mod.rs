@@ -96,6 +96,7 @@ fn answer(context: &ViewContext<'_>, state: &State) -> Option<(String, String)> 
     };
     let whole = match context.shared.step {
         _ if state.root != 0 => name(state.root).to_owned(),
+        _ if !context.document.has_times() => "what is listed".to_owned(),
         None => "the peak".to_owned(),
         Some(step) => format!("what is reserved at step {step}"),
     };
@@ -210,7 +211,7 @@ fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
             if let Some(i) = segmented(ui, &forms, usize::from(state.form == Form::Icicle), theme) {
                 state.form = if i == 0 { Form::Treemap } else { Form::Icicle };
             }
-            if ui.available_width() > 190.0 {
+            if ui.available_width() > 190.0 && context.document.has_times() {
                 let place = if context.shared.step.is_some() { "at" } else { "at the peak," };
                 let words = format!("{place} step {}", context.step());
                 ui.add_space(8.0);
