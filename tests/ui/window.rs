@@ -647,3 +647,14 @@ fn a_text_without_a_message_is_told_and_what_was_open_stays() {
     assert!(says(&harness, "Could not read notes.txt") && says(&harness, "No out-of-memory message"));
     assert_eq!(harness.state().files.current().expect("open").shared.view, "timeline");
 }
+
+#[test]
+fn pins_are_counted_on_the_folded_panel_too() {
+    let mut harness = open("timeline");
+    key(&mut harness, Modifiers::NONE, Key::B);
+    if harness.query_by_label("Hide details").is_some() {
+        harness.get_by_label("Hide details").click();
+        harness.run_ok();
+    }
+    assert!(says(&harness, "Open Pins 1"), "{:?}", words(&harness));
+}
