@@ -140,9 +140,9 @@ impl App {
                     commands.push(command);
                 }
             };
-            row(ui, "Zoom in", Command::Larger, false);
-            row(ui, "Zoom out", Command::Smaller, false);
-            row(ui, "Reset zoom", Command::Normal, false);
+            row(ui, "Larger text", Command::Larger, false);
+            row(ui, "Smaller text", Command::Smaller, false);
+            row(ui, "Text of normal size", Command::Normal, false);
             controls::rule(ui, theme);
             row(ui, "Presenter mode", Command::Presenter, self.options.presenter);
             row(ui, "Hide names", Command::HideNames, self.options.names_hidden);
