@@ -219,6 +219,22 @@ impl Tree {
         node.count += 1;
     }
 
+    /// Nodes below one, each in the one before it, that hold more than half of its bytes: the way to where memory is.
+    #[must_use]
+    pub fn holds_most(&self, root: usize) -> Vec<usize> {
+        let mut found = Vec::new();
+        let Some(whole) = self.nodes.get(root).map(|node| node.bytes.0) else { return found };
+        let mut at = root;
+        loop {
+            let children = self.nodes.get(at).map_or(&[][..], |node| &node.children);
+            let holds = |child: &&usize| self.nodes.get(**child).is_some_and(|node| node.bytes.0 > whole / 2);
+            // Children come after their parents, so this ends.
+            let Some(&next) = children.iter().find(holds).filter(|next| **next > at) else { return found };
+            found.push(next);
+            at = next;
+        }
+    }
+
     /// Nodes from the root down to one, both included.
     #[must_use]
     pub fn trail(&self, node: usize) -> Vec<usize> {

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use highwater::export;
 use highwater::open::Target;
-use highwater::ui::app::{self, App};
+use highwater::open::session::OpenedSession;
+use highwater::ui::app::{self, App, DeepLink};
 use highwater::ui::session::{Options, ThemeChoice};
 
 use super::inputs::{EXIT_UNREADABLE, complain, read_sets, refuse, targets};
@@ -82,16 +83,28 @@ pub fn draw(args: &ScreenshotArgs) -> ExitCode {
     let mut app = App::new(&context, options);
     app.link = Some(link.clone());
     let targets = targets(&args.paths);
-    let compares = targets.len() > 1 && link.view.as_deref() == Some("compare");
+    // A session says itself where to look, and what is compared.
+    let session = match args.paths.as_slice() {
+        [path] if matches!(OpenedSession::read(path), Ok(Some(_))) => Some(Target::Path(path.clone())),
+        _ => None,
+    };
+    let compares = session.is_none() && targets.len() > 1 && link.view.as_deref() == Some("compare");
     if compares {
         app.open_columns(targets.clone());
     }
     // Opening a file again only shows it: this makes the first one visible.
     let shown = targets.iter().chain(targets.first().filter(|_| targets.len() > 1));
-    for target in shown.filter(|_| !compares) {
-        app.open(target.clone());
+    if let Some(session) = &session {
+        app.link = None;
+        app.open(session.clone());
+    } else {
+        for target in shown.filter(|_| !compares) {
+            app.open(target.clone());
+        }
     }
-    if targets.len() > 1 && !compares {
+    // What the arguments say goes before what the session says.
+    let follows = if session.is_some() { link != DeepLink::default() } else { targets.len() > 1 };
+    if follows && !compares {
         app.link = Some(link.clone());
         app.follow_link();
     }

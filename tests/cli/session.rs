@@ -114,3 +114,28 @@ fn what_is_no_session_says_so() {
     assert_eq!(run(&["session", "/nonexistent.pb", "--out", name]).status.code(), Some(3));
     assert_eq!(run(&["session", "/nonexistent.pb"]).status.code(), Some(2), "nowhere to save it");
 }
+
+#[cfg(feature = "window")]
+#[test]
+fn a_picture_of_a_session_shows_the_view_with_its_changes_and_pins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (saved, of_session, of_file, plain) = (at("look.highwater"), at("a.svg"), at("b.svg"), at("c.svg"));
+    let file = path("v5e_gpt_m_oom");
+    let look = ["--view", "whatif", "--edit", "donate params", "--pin", "step 3: here"];
+    let size = ["--size", "1280x800"];
+    assert_eq!(run(&[&["session", &file, "--out", &saved], &look[..]].concat()).status.code(), Some(0));
+    for (args, out) in [
+        (vec!["screenshot", saved.as_str()], &of_session),
+        ([&["screenshot", file.as_str()], &look[..]].concat(), &of_file),
+        (vec!["screenshot", file.as_str()], &plain),
+    ] {
+        let output = run(&[&args[..], &["--out", out.as_str()], &size[..]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+    let [of_session, of_file, plain] = [of_session, of_file, plain].map(|svg| fs::read_to_string(svg).expect("drawn"));
+    assert!(of_session == of_file && of_session != plain, "the session says where to look");
+    let output = run(&["screenshot", &saved, "--view", "overview", "--out", &at("d.svg"), "--size", "1280x800"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(fs::read_to_string(at("d.svg")).expect("drawn") != of_session, "arguments go before it");
+}

@@ -345,3 +345,31 @@ fn the_table_draws_the_life_of_each_buffer_with_the_step_in_it() {
         (0..read.table.len()).find(|&row| first.starts_with(&format!("{} ", read.table.name.at(row)))).expect("a row");
     assert_eq!(read.table.start[row], 0, "sorted by where lives begin: {first}");
 }
+
+#[test]
+fn operations_have_the_room_left_over_and_columns_without_room_are_told() {
+    let widths = [1280.0, 1600.0].map(|width| {
+        let harness = open([width, 900.0], ThemeChoice::Light);
+        harness.get_by_label("Sort by Op").rect().width()
+    });
+    assert!(widths[1] > widths[0] + 30.0, "{widths:?}");
+    let mut harness = open([900.0, 600.0], ThemeChoice::Light);
+    assert!(harness.query_by_label_contains("Sort by Name").is_none());
+    harness.get_by_label("Columns").click();
+    harness.run_ok();
+    assert!(harness.query_by_label("Name, no room").is_some(), "{:?}", words(&harness));
+}
+
+#[test]
+fn what_tells_operations_apart_is_not_cut() {
+    let harness = open([900.0, 600.0], ThemeChoice::Light);
+    let place = harness.get_by_label("Sort by Op").rect();
+    let texts = gui::painted(&harness);
+    let inside = |text: &&gui::Painted| place.x_range().contains(text.place.left()) && text.words.contains('\u{2026}');
+    let mut cut: Vec<&str> = texts.iter().filter(inside).map(|text| text.words.as_str()).collect();
+    assert!(!cut.is_empty(), "the table is wide enough for all: {:?}", words(&harness));
+    let all = cut.len();
+    cut.sort_unstable();
+    cut.dedup();
+    assert!(cut.len() * 2 > all, "most differ: {cut:?}");
+}

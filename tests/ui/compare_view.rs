@@ -218,6 +218,45 @@ fn a_file_dropped_onto_an_open_one_can_be_compared_with_it() {
 }
 
 #[test]
+fn comparing_is_found_with_one_file_open() {
+    let [before, after] = pair();
+    let mut harness = window(&[before]);
+    for typed in ["compare", "diff"] {
+        harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
+        harness.run_ok();
+        harness.get_by_label("Go to").type_text(typed);
+        harness.run_ok();
+        let lines = harness.query_all_by_role(Role::ListItem).filter_map(|line| line.accesskit_node().label());
+        // The list of files has rows, too.
+        let first = { lines }.find(|line| !line.starts_with("File ")).unwrap_or_default();
+        assert!(first.starts_with("Compare with a file\u{2026}"), "{typed}: {first}");
+        harness.key_press(Key::Escape);
+        harness.run_ok();
+    }
+    harness.get_by_label("Open menu").click();
+    harness.run_ok();
+    harness.get_by_label_contains("Compare with a file\u{2026}");
+    // The desktop's dialog answers with the file.
+    harness.key_press(Key::Escape);
+    harness.state_mut().open_compared(vec![after]);
+    harness.run_ok();
+    assert_eq!(view(&harness), "compare");
+    assert!(says(&harness, "less than before"), "what was shown is before: {:?}", words(&harness));
+}
+
+#[test]
+fn a_file_that_was_chosen_to_open_can_be_compared_like_one_that_was_dropped() {
+    let [before, after] = pair();
+    let mut harness = window(&[before]);
+    harness.state_mut().open_beside(vec![after]);
+    harness.run_ok();
+    assert_eq!(view(&harness), "overview", "it is opened");
+    harness.get_by_role_and_label(Role::Button, "Compare").click();
+    harness.run_ok();
+    assert_eq!(view(&harness), "compare");
+}
+
+#[test]
 fn hidden_names_are_hidden_on_both_sides() {
     let mut harness = compared();
     let scope = printed().pairs[0].spaces[0].groups[0].scope.clone();
@@ -408,4 +447,16 @@ fn programs_of_one_name_are_told_apart_by_their_folders() {
     assert_eq!(view(&harness), "compare");
     let heads = words(&harness);
     assert!(heads.iter().any(|words| words.contains("last_week") && words.contains("today")), "{heads:?}");
+}
+
+#[test]
+fn the_colours_of_the_bars_before_and_after_are_named() {
+    let harness = compared();
+    let title = gui::painted(&harness).into_iter().find(|text| text.words.starts_with("Allocated, before to after"));
+    let title = title.expect("the waterfall").place;
+    let beside = |text: &gui::Painted| {
+        text.place.left() > title.right() && (text.place.center().y - title.center().y).abs() < 4.0
+    };
+    let named: Vec<String> = gui::painted(&harness).into_iter().filter(beside).map(|text| text.words).collect();
+    assert!(named.iter().any(|words| words == "Optimizer state" || words == "Weight"), "{named:?}");
 }

@@ -29,7 +29,7 @@ fn every_view_of_a_program_answers_in_large_type() {
         ("overview", "Does not fit"),
         ("timeline", "Peak 25.9 GiB at step 1069"),
         ("treemap", "in layer_*"),
-        ("heatmap", "is empty at the peak"),
+        ("heatmap", "10.1 GiB more than the 15.75 GiB of HBM"),
         ("padding", "of the peak is padding"),
         ("buffers", "539 buffers, 25.9 GiB at the peak"),
         ("whatif", "10.1 GiB over, no\u{a0}change\u{a0}on"),

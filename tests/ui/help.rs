@@ -240,3 +240,19 @@ fn what_names_a_part_of_memory_a_finding_or_a_view_is_in_the_glossary() {
     let missing: Vec<String> = words.into_iter().filter(|word| terms::within(word).is_none()).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+#[test]
+fn keys_stand_in_groups_by_where_they_work() {
+    let mut harness = open(&[&sample()], [1440.0, 1000.0], "overview");
+    show(&mut harness, HelpPage::Keys);
+    let said = words(&harness);
+    let place = |heading: &str| said.iter().position(|words| words == heading);
+    let headings = ["Everywhere", "Charts and tables", "Heat map"].map(|heading| {
+        let last = said.iter().rposition(|words| words == heading);
+        last.or(place(heading)).unwrap_or_else(|| panic!("{heading}: {said:?}"))
+    });
+    assert!(headings.is_sorted(), "{said:?}");
+    // The heading says of which view they are, and zooming is that of charts.
+    assert!(!says(&harness, "Timeline: zoom at the pointer") && says(&harness, "Zoom at the pointer"));
+    assert!(says(&harness, "Larger text") && !says(&harness, "Reset zoom"));
+}

@@ -86,3 +86,15 @@ fn shapes_are_whole_where_they_say_why_they_are_padded() {
         assert!(!painted(&harness).iter().any(|text| text.words.starts_with("same as")), "other names of one size");
     }
 }
+
+#[test]
+fn a_listing_has_no_steps_in_any_view() {
+    for view in ["buffers", "treemap"] {
+        let harness = window(view, [1440.0, 900.0]);
+        let said = words(&harness);
+        let about_steps = ["step 0", "Sort by From", "Sort by To", "Sort by Life", "At the peak", "at the peak"];
+        let found = about_steps.into_iter().find(|part| said.iter().any(|words| words.contains(part)));
+        assert_eq!(found, None, "{view}: {said:?}");
+        assert!(says(&harness, "listed"), "{view}: {said:?}");
+    }
+}

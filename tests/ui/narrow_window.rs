@@ -44,3 +44,35 @@ fn details_that_lie_over_a_narrow_view_are_closed_by_escape_by_a_click_beside_an
     harness.run_ok();
     assert!(!is_open(&harness), "a click beside it");
 }
+
+#[test]
+fn which_file_is_shown_is_told_in_a_narrow_window_too() {
+    let files = [common::sample_program("v5e_gpt_m_oom"), common::samples().join("torch/oom_shortage_2_15.pickle.gz")];
+    for file in &files {
+        let harness = gui::window(&[file], [900.0, 600.0], ThemeChoice::Light, DeepLink::default());
+        let name = harness.state().files.entries[0].name.clone();
+        let picker = harness.get_by_label(&format!("File: {name}")).rect();
+        let start: String = name.chars().take(4).collect();
+        let texts = gui::painted(&harness);
+        let is_painted = texts.iter().any(|text| picker.contains_rect(text.place) && text.words.contains(&start));
+        assert!(is_painted, "{name}");
+    }
+}
+
+#[test]
+fn what_is_said_about_a_number_is_whole_in_a_narrow_window() {
+    for sample in ["v5e_gpt_m_oom", "v5e_mlp_f32"] {
+        let path = common::sample_program(sample);
+        let link = DeepLink { view: Some("overview".to_owned()), ..DeepLink::default() };
+        let harness = gui::window(&[&path], [900.0, 600.0], ThemeChoice::Light, link);
+        let texts = gui::painted(&harness);
+        let of = |text: &&gui::Painted| text.words.starts_with("step ") || text.words.contains("at the p");
+        let cut: Vec<&String> = texts
+            .iter()
+            .filter(of)
+            .filter(|text| text.cut || text.words.contains('\u{2026}'))
+            .map(|text| &text.words)
+            .collect();
+        assert!(cut.is_empty(), "{sample}: {cut:?}");
+    }
+}

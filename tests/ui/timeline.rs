@@ -233,3 +233,13 @@ fn the_tooltip_of_a_buffer_says_of_what_it_takes_a_share() {
     let said = said.expect("a tooltip with exact bytes and a share");
     assert!(said.ends_with("of the peak"), "{said}");
 }
+
+#[test]
+fn memory_reserved_for_results_that_are_not_written_yet_says_so() {
+    let link = || DeepLink { view: Some("timeline".to_owned()), ..DeepLink::default() };
+    let named = common::sample_programs().into_iter().filter(|path| {
+        let harness = gui::window(&[path], [1440.0, 1000.0], ThemeChoice::Light, link());
+        gui::painted(&harness).iter().any(|text| text.words.starts_with("reserved for results, "))
+    });
+    assert!(named.count() > 0, "no sample has results that are written late");
+}

@@ -6,6 +6,7 @@ use egui::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::ProfileAnalysis;
+use highwater::export::report::{self, Format};
 use highwater::model::Bytes;
 use highwater::open::{self, Target};
 use highwater::source::Progress;
@@ -106,6 +107,38 @@ fn pieces_of_the_map_are_named() {
     assert!(listed, "{:?}", words(&harness));
 }
 
+/// A message of a card that something else has filled.
+const OTHERS: &str = "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 96.00 MiB. GPU 0 has a total capacity \
+                      of 16.00 GiB of which 0 bytes is free. Of the allocated memory 40.00 MiB is allocated by PyTorch, \
+                      and 24.00 MiB is reserved by PyTorch but unallocated.\n";
+
+#[test]
+fn what_others_hold_on_the_card_is_said_first_drawn_and_advised_on_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("train.log");
+    std::fs::write(&log, OTHERS).expect("written");
+    let harness = window(&[&log], Some("failure"));
+    let said = words(&harness);
+    assert!(says(&harness, "15.94 GiB of 16 GiB are held outside PyTorch"), "{said:?}");
+    assert!(says(&harness, "outside PyTorch: 15.9 GiB"), "a part of the bar: {said:?}");
+    let texts = gui::painted(&harness);
+    let place = |part: &str| texts.iter().find(|text| text.words.contains(part)).map(|text| text.place);
+    let (others, batch) = (place("Something outside PyTorch"), place("A smaller batch"));
+    assert!(others.zip(batch).is_some_and(|(others, batch)| others.top() < batch.top()), "{said:?}");
+    // What is free ends at the capacity, so the request begins there.
+    let (request, capacity) = (place("requested 96.0 MiB").expect("it"), place("capacity 16 GiB").expect("it"));
+    assert!(request.right() >= capacity.right() - 1.0, "{request:?} {capacity:?}");
+    let profile = open::open_path(&log, &Progress::default()).expect("a message");
+    let analysis = ProfileAnalysis::new(&profile);
+    let report = report::build(&[(&profile, &analysis)], &[], &report::Options::default());
+    let text = report::write(&report, Format::Text);
+    for part in ["15.94 GiB of 16 GiB are held outside PyTorch", "rocm-smi --showpids"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let mut lines = text.lines().map(str::trim);
+    assert!(lines.any(|line| line.starts_with("outside PyTorch ") && line.ends_with("15.9 GiB")), "a part: {text}");
+}
+
 #[test]
 fn details_are_in_units_that_can_be_read_out_with_all_digits_beside_them() {
     let path = snapshot("oom_shortage_2_15");
@@ -121,4 +154,19 @@ fn details_are_in_units_that_can_be_read_out_with_all_digits_beside_them() {
         let is_beside = |text: &&gui::Painted| (text.place.center().y - name.center().y).abs() < 3.0;
         assert!(painted.iter().filter(is_beside).any(|text| text.words == number), "{number}");
     }
+}
+
+#[test]
+fn the_list_of_files_tells_the_peak_that_the_views_tell() {
+    let path = snapshot("oom_shortage_2_15");
+    let profile = open::open_path(&path, &Progress::default()).expect("a sample");
+    let peak = Bytes(ProfileAnalysis::new(&profile).caching[0].replay.peaks.allocated.bytes).short();
+    let harness = window(&[&path], Some("overview"));
+    let name = harness.state().files.entries[0].name.clone();
+    let row = harness.get_by_label(&format!("File {name}")).rect();
+    let texts = gui::painted(&harness);
+    let told: Vec<&str> =
+        texts.iter().filter(|text| row.contains(text.place.center())).map(|text| text.words.as_str()).collect();
+    assert!(told.contains(&peak.as_str()), "{peak}: {told:?}");
+    assert!(texts.iter().any(|text| text.words == format!("peak {peak}")), "the curve: {:?}", words(&harness));
 }

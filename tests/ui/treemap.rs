@@ -55,6 +55,33 @@ fn every_division_holds_what_stands_at_the_peak() {
 }
 
 #[test]
+fn the_headline_goes_down_while_one_scope_holds_most() {
+    let mut deep = 0;
+    for file in common::sample_programs() {
+        let program = common::program(&file);
+        let analysis = ProgramAnalysis::new(&program, &Device::default());
+        let Some(space) = analysis.main_space() else { continue };
+        let tree = Tree::new(&program, &analysis, &space.at_peak.rows, TreeKind::default(), true);
+        let held = tree.holds_most(0);
+        let Some(&deepest) = held.last().filter(|_| held.len() > 1) else { continue };
+        deep += 1;
+        let harness = gui::window(
+            &[&file],
+            [1600.0, 1000.0],
+            ThemeChoice::Light,
+            DeepLink { view: Some("treemap".to_owned()), ..DeepLink::default() },
+        );
+        let node = &tree.nodes[deepest];
+        let name = &node.name;
+        let headline = |text: &String| {
+            text.starts_with(&node.bytes.short()) && text.contains(" in ") && text.contains(name.as_str())
+        };
+        assert!(words(&harness).iter().any(headline), "{} in {name}: {:?}", node.bytes.short(), words(&harness));
+    }
+    assert!(deep > 0, "no sample has a scope around everything");
+}
+
+#[test]
 fn layers_are_folded_with_their_count_and_unfolded_on_request() {
     let mut harness = open("v5e_gpt_m_oom", [1600.0, 1000.0], ThemeChoice::Light);
     choose(&mut harness, "Icicle");

@@ -279,7 +279,7 @@ fn finding_lights_the_same_buffers_in_every_view() {
     harness.run_ok();
     let count = words(&harness)
         .into_iter()
-        .find(|label| label.contains(" of ") && label.ends_with(" match"))
+        .find(|label| label.contains(" match, ") && label.ends_with(" at the peak"))
         .expect("a count of hits");
     key(&mut harness, Modifiers::NONE, Key::F3);
     let first = harness.state().files.current().expect("open").shared.selected.expect("the first hit");
@@ -288,7 +288,7 @@ fn finding_lights_the_same_buffers_in_every_view() {
     assert_ne!(first, second);
     key(&mut harness, Modifiers::SHIFT, Key::F3);
     assert_eq!(harness.state().files.current().expect("open").shared.selected, Some(first));
-    let total = count.split(" of ").next().expect("a number").to_owned();
+    let total = count.split(" match").next().expect("a number").to_owned();
     for view in ["Overview", "Timeline", "Padding"] {
         harness.get_by_role_and_label(Role::Tab, view).click();
         harness.run_ok();
@@ -632,4 +632,29 @@ fn tab_goes_through_the_bars_in_the_order_in_which_they_are_read() {
     assert!(!["overview", second].contains(&view(&harness)), "the focus goes along");
     key(&mut harness, Modifiers::NONE, Key::Home);
     assert_eq!(view(&harness), "overview");
+}
+
+#[test]
+fn a_text_without_a_message_is_told_and_what_was_open_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let notes = folder.path().join("notes.txt");
+    std::fs::write(&notes, "hello world\n").expect("written");
+    let mut harness = open("timeline");
+    let before = harness.state().files.entries.len();
+    gui::drop_files(&mut harness, &[&notes]);
+    harness.run_ok();
+    assert_eq!(harness.state().files.entries.len(), before, "{:?}", words(&harness));
+    assert!(says(&harness, "Could not read notes.txt") && says(&harness, "No out-of-memory message"));
+    assert_eq!(harness.state().files.current().expect("open").shared.view, "timeline");
+}
+
+#[test]
+fn pins_are_counted_on_the_folded_panel_too() {
+    let mut harness = open("timeline");
+    key(&mut harness, Modifiers::NONE, Key::B);
+    if harness.query_by_label("Hide details").is_some() {
+        harness.get_by_label("Hide details").click();
+        harness.run_ok();
+    }
+    assert!(says(&harness, "Open Pins 1"), "{:?}", words(&harness));
 }

@@ -2,8 +2,8 @@
 
 use super::remedy::{Remedy, remedy};
 use crate::advisor::finding::ChangesResults::{Maybe, No, Yes};
-use crate::analysis::failure::Cause;
-use crate::model::{Failure, FailureKind};
+use crate::analysis::failure::{Cause, outside};
+use crate::model::{Bytes, Failure, FailureKind};
 
 const TORCH: &str = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management";
 const JAX_GPU: &str = "https://docs.jax.dev/en/latest/201/gpu-memory.html";
@@ -86,6 +86,24 @@ fn sign_of_others(kind: FailureKind) -> &'static str {
     }
 }
 
+/// What to do about memory that is held outside this process, by the vendor's tool and setting.
+fn end_others(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::TorchHip => {
+            "Something outside PyTorch holds most of the device: see who (`amd-smi process` or `rocm-smi --showpids`), end what is left over from earlier runs, or choose another device (`HIP_VISIBLE_DEVICES`)"
+        }
+        FailureKind::TorchNpu => {
+            "Something outside PyTorch holds most of the device: see who (`npu-smi info`), end what is left over from earlier runs, or choose another device (`ASCEND_RT_VISIBLE_DEVICES`)"
+        }
+        FailureKind::TorchXpu => {
+            "Something outside PyTorch holds most of the device: see who (`xpu-smi ps`), end what is left over from earlier runs, or choose another device (`ZE_AFFINITY_MASK`)"
+        }
+        _ => {
+            "Something outside PyTorch holds most of the device: see who (`nvidia-smi`), end what is left over from earlier runs, or choose another device (`CUDA_VISIBLE_DEVICES`)"
+        }
+    }
+}
+
 /// PyTorch on any device.
 pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     let mut out = Vec::new();
@@ -132,7 +150,10 @@ pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             page,
         ));
     }
-    if failure.bytes("other_in_use").is_some_and(|bytes| bytes.0 > 0) {
+    let outside = outside(failure);
+    if outside.is_some_and(|outside| outside.is_most) {
+        out.insert(0, remedy(end_others(failure.kind), No, "what they hold", sign_of_others(failure.kind), page));
+    } else if outside.is_some_and(|outside| outside.other_process > Bytes::ZERO) {
         out.push(remedy(
             "Another process holds memory on the same device: end it, or use another device",
             No,

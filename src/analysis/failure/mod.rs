@@ -1,10 +1,13 @@
 //! Explains an out-of-memory message: what ran out, by how much, and whether it is a true shortage.
 
 mod groups;
+mod outside;
 mod readouts;
 mod sentences;
 
 use groups::groups;
+use outside::cached;
+pub use outside::{Outside, outside};
 pub use readouts::{Readout, Role};
 use sentences::{sentences, title};
 
@@ -199,12 +202,6 @@ pub fn cause(failure: &Failure) -> Cause {
     }
 }
 
-/// PyTorch's cache in older messages: reserved (cached) minus allocated bytes.
-fn cached(failure: &Failure) -> Option<Bytes> {
-    let reserved = failure.bytes("reserved").or_else(|| failure.bytes("cached"))?;
-    Some(reserved.saturating_sub(failure.bytes("allocated")?))
-}
-
 /// The name of the part that is all that the message counts.
 pub const NEEDED: &str = "needed";
 
@@ -279,10 +276,12 @@ fn parts(failure: &Failure) -> Vec<Part> {
             add("tensors", allocated);
             let cached = size("unallocated").or_else(|| cached(failure));
             add("cached by PyTorch", cached);
-            let others =
-                size("in_use").zip(allocated).map(|(all, own)| all.saturating_sub(own + cached.unwrap_or_default()));
-            add("outside PyTorch, this process", others);
+            let outside = outside(failure);
+            add("outside PyTorch, this process", outside.map(|outside| outside.this_process));
             add("another process", size("other_in_use"));
+            if let Some(outside) = outside {
+                add(outside.rest_name(), Some(outside.rest));
+            }
             add("free", size("free"));
         }
         kind if kind.speaker() == Speaker::Bfc => {

@@ -1,6 +1,7 @@
 //! A failure in words: its title, and a sentence for each thing that its message tells.
 
-use super::{Cause, cached, memory};
+use super::outside::{Outside, cached, outside};
+use super::{Cause, memory};
 use crate::model::{Bytes, Failure, FailureKind, PrintedSize, Speaker, UnitSystem, thousands};
 
 /// What ran out, on one line.
@@ -65,6 +66,8 @@ pub fn sentences(failure: &Failure, cause: Cause, over_by: Option<Bytes>, is_dum
             UnitSystem::Binary.capacity(capacity)
         ));
     }
+    let outside = outside(failure);
+    out.extend(outside.filter(|outside| outside.is_most).and_then(|outside| held_outside(failure, &outside)));
     let requested =
         failure.size("exact_request").or_else(|| failure.size("requested")).or_else(|| failure.size("rounded"));
     if let Some(requested) = requested {
@@ -104,11 +107,25 @@ pub fn sentences(failure: &Failure, cause: Cause, over_by: Option<Bytes>, is_dum
         }
         _ => {}
     }
+    out.extend(outside.filter(|outside| !outside.is_most).and_then(|outside| held_outside(failure, &outside)));
     more_sentences(failure, is_dump_read, &mut out);
     if failure.truncated {
         out.push("The text ends in the middle of the message; the rest is unknown".to_owned());
     }
     out
+}
+
+/// What neither PyTorch holds nor is free, where the message leaves it over.
+fn held_outside(failure: &Failure, outside: &Outside) -> Option<String> {
+    let capacity = failure.bytes("capacity").filter(|_| outside.rest > Bytes::ZERO)?;
+    let (rest, all) = (UnitSystem::Binary.beside(outside.rest, capacity), UnitSystem::Binary.capacity(capacity));
+    let by = if outside.counts_process {
+        "outside this process: other processes, or the driver"
+    } else {
+        "outside PyTorch: other processes, or the driver and libraries of this one"
+    };
+    let most = if outside.is_most { ", more than PyTorch holds itself" } else { "" };
+    Some(format!("{rest} of {all} are held {by}{most}"))
 }
 
 fn more_sentences(failure: &Failure, is_dump_read: bool, out: &mut Vec<String>) {

@@ -103,6 +103,12 @@ impl Column {
         }
     }
 
+    /// Whether it is about steps, which a listing in a message does not have.
+    #[must_use]
+    pub const fn is_time(self) -> bool {
+        matches!(self, Self::From | Self::To | Self::Length | Self::Life)
+    }
+
     /// Whether it is numeric.
     #[must_use]
     pub const fn is_number(self) -> bool {

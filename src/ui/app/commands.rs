@@ -15,6 +15,8 @@ pub enum Command {
     OpenFolder,
     /// Open a folder, and follow it.
     FollowFolder,
+    /// Open a file, and compare it with what is shown.
+    Compare,
     /// Follow the folder of what is shown, or stop following it.
     Follow,
     /// Read the file that is shown again.
@@ -149,9 +151,9 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Link, "Copy a command line that opens this view", Modifiers::COMMAND, Key::L, "Ctrl L"),
     entry(Command::Panel, "Show or hide details", Modifiers::COMMAND, Key::D, "Ctrl D"),
     entry(Command::Theme, "Light or dark", Modifiers::COMMAND, Key::T, "Ctrl T"),
-    entry(Command::Larger, "Zoom in", Modifiers::COMMAND, Key::Plus, "Ctrl +"),
-    entry(Command::Smaller, "Zoom out", Modifiers::COMMAND, Key::Minus, "Ctrl \u{2212}"),
-    entry(Command::Normal, "Reset zoom", Modifiers::COMMAND, Key::Num0, "Ctrl 0"),
+    entry(Command::Larger, "Larger text", Modifiers::COMMAND, Key::Plus, "Ctrl +"),
+    entry(Command::Smaller, "Smaller text", Modifiers::COMMAND, Key::Minus, "Ctrl \u{2212}"),
+    entry(Command::Normal, "Text of normal size", Modifiers::COMMAND, Key::Num0, "Ctrl 0"),
     entry(Command::Presenter, "Presenter mode", Modifiers::NONE, Key::F5, "F5"),
     entry(Command::Back, "Back", Modifiers::ALT, Key::ArrowLeft, "Alt \u{2190}"),
     entry(Command::Forward, "Forward", Modifiers::ALT, Key::ArrowRight, "Alt \u{2192}"),
@@ -184,11 +186,21 @@ pub const COMMANDS: &[Entry] = &[
     plain(Command::Help(HelpPage::Problem), "Report a problem"),
     plain(Command::Help(HelpPage::About), "About Highwater: versions"),
     plain(Command::SaveSession, "Save session as\u{2026}"),
+    plain(Command::Compare, "Compare with a file\u{2026}"),
     plain(Command::FollowFolder, "Follow a folder\u{2026}"),
     plain(Command::Follow, "Follow this folder, or stop following it"),
     plain(Command::Reload, "Read this file again"),
     plain(Command::Sample, "Open the sample"),
 ];
+
+/// Other words by which a command is looked for.
+#[must_use]
+pub const fn also_called(command: Command) -> &'static str {
+    match command {
+        Command::Compare => "diff, difference, against, before and after",
+        _ => "",
+    }
+}
 
 /// A command's shortcut as text; empty if it has none.
 #[must_use]

@@ -91,8 +91,7 @@ impl App {
             self.hide_names();
         }
         self.poll_comparisons();
-        if self.dropped_on.is_some() && !self.files.is_loading() {
-            let shown_before = self.dropped_on.take();
+        if let Some(shown_before) = self.opened_beside.take_if(|_| !self.files.is_loading()) {
             self.offer_comparison(shown_before);
         }
     }
@@ -277,10 +276,7 @@ impl App {
             ctx.input(|input| input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
         dropped.extend(self.refused_drops.iter().flat_map(|drops| drops.try_iter().flatten()));
         if !dropped.is_empty() {
-            let current = self.files.current.and_then(|row| self.files.entries.get(row));
-            self.dropped_on = current.filter(|_| dropped.len() == 1).map(FileEntry::id);
-            self.offered = None;
-            self.open_together(dropped);
+            self.open_beside(dropped);
         }
         // Text pasted into the window is opened; text pasted into a field is not.
         if !ctx.text_edit_focused() {

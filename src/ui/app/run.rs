@@ -21,6 +21,7 @@ impl App {
         match command {
             Command::Open => self.open_dialog(),
             Command::OpenFolder => self.ask(Purpose::Folder),
+            Command::Compare => self.ask(Purpose::Compare),
             Command::FollowFolder => self.ask(Purpose::Follow),
             Command::Follow => self.toggle_following(),
             Command::Reload => self.read_again(),

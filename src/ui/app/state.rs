@@ -10,7 +10,7 @@ use egui::{Pos2, Vec2};
 use super::chrome::palette_matches::CommandPalette;
 use super::files::dialog::{Dialog, Purpose};
 use super::files::writing::Writing;
-use super::files::{EntryId, Files, PairedFolders, ToCompare};
+use super::files::{EntryId, Files, PairedFolders, ShownBefore, ToCompare};
 use super::frame_times::Performance;
 use super::help::state::Help;
 use super::milestones::Milestones;
@@ -89,8 +89,8 @@ pub struct App {
     pub(super) places: Vec<(Target, DeepLink)>,
     /// Entries before and after that the window offers to compare, until a time in seconds since the start.
     pub(super) offered: Option<(EntryId, EntryId, f64)>,
-    /// The entry that was shown when a file was dropped, until that is read.
-    pub(super) dropped_on: Option<EntryId>,
+    /// What was shown when a file was opened beside it, until that is read.
+    pub(super) opened_beside: Option<ShownBefore>,
     /// Paths that were dropped on the window and that the window system's library does not give us.
     pub(super) refused_drops: Option<Receiver<Vec<PathBuf>>>,
     /// What draws the window, with its version.
@@ -142,7 +142,7 @@ impl App {
             paired: PairedFolders::default(),
             places: Vec::new(),
             offered: None,
-            dropped_on: None,
+            opened_beside: None,
             refused_drops: None,
             graphics: None,
             ctx: ctx.clone(),

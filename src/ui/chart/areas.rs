@@ -9,6 +9,9 @@ use crate::ui::widget::theme::{Theme, mix};
 
 /// How far the part of a column above its minimum is lightened, 0 to 1.
 const PALER: f32 = 0.45;
+/// Least width of what goes over the limit, in points: the moment that decides whether a program fits is seen on both
+/// sides of the line that marks it.
+const LEAST_OVER: f32 = 7.0;
 /// Length of a dash with and without the gap after it, in points.
 pub(super) const DASH: (f32, f32) = (8.0, 5.0);
 
@@ -31,7 +34,7 @@ pub struct Areas<'a> {
     pub line: Option<&'a dyn Fn(u32) -> u64>,
     /// The highest total between two positions before the changes, as a dashed line.
     pub before: Option<&'a dyn Fn(f64, f64) -> u64>,
-    /// The limit; areas above it are hatched.
+    /// The limit; areas above it are hatched, or in one colour where they are too narrow for a hatch.
     pub limit: Option<u64>,
 }
 
@@ -57,18 +60,26 @@ impl<'a> Areas<'a> {
         let thick = raster.scale().round().max(1.0) as i64;
         let mut line = Outline { thick, at: None };
         let mut before = Outline { thick: (raster.scale() * 1.5).round().max(1.0) as i64, at: None };
+        // The top of the columns that go over the limit.
+        let mut over: Vec<Option<i64>> = vec![None; width.max(0) as usize];
+        for (column, over) in (0..width).zip(&mut over) {
+            let (from, to) = (place(column), place(column + 1));
+            let Some((total, row)) = (self.highest)(from, to) else { continue };
+            let top = pixel(total);
+            let low = self.lowest.map_or(top, |lowest| pixel(lowest(from, to)));
+            self.column(raster, (column, total, row), (top, low, limit), &pixel, theme);
+            let is_over = self.limit.is_some_and(|limit| total > limit);
+            *over = limit.filter(|_| is_over).map(|limit| top.min(limit - 1));
+        }
+        if let Some(limit) = limit {
+            beyond(raster, &over, limit, theme);
+        }
         for column in 0..width {
             let (from, to) = (place(column), place(column + 1));
-            if let Some((total, row)) = (self.highest)(from, to) {
-                let top = pixel(total);
-                let low = self.lowest.map_or(top, |lowest| pixel(lowest(from, to)));
-                self.column(raster, (column, total, row), (top, low), &pixel, theme);
-                if let Some(limit) = limit.filter(|limit| *limit > top) {
-                    raster.hatch(column, top, column + 1, limit, Hatch::beyond(theme.over));
-                }
-                if let Some(second) = self.line {
-                    line.to(raster, column, pixel(second(row)), theme.ink, None);
-                }
+            if let Some(second) = self.line
+                && let Some((_, row)) = (self.highest)(from, to)
+            {
+                line.to(raster, column, pixel(second(row)), theme.ink, None);
             }
             if let Some(was) = self.before {
                 before.to(raster, column, pixel(was(from, to)), theme.text2, Some(DASH));
@@ -80,7 +91,7 @@ impl<'a> Areas<'a> {
         &self,
         raster: &mut Raster,
         (column, total, row): (i64, u64, u32),
-        (top, low): (i64, i64),
+        (top, low, limit): (i64, i64, Option<i64>),
         pixel: &dyn Fn(u64) -> i64,
         theme: &Theme,
     ) {
@@ -89,16 +100,18 @@ impl<'a> Areas<'a> {
             raster.fill(column, pixel(total.saturating_add(above(row))), column + 1, top, color);
         }
         let is_paler = low > top + 1;
+        // What is over the limit is never paler.
+        let palest = limit.unwrap_or(top).max(top);
         let mut sum = 0u64;
         let mut bottom = height;
         for (group, &color) in self.colors.iter().enumerate() {
             sum = sum.saturating_add((self.group)(group, row));
             let edge = pixel(sum).min(bottom);
+            raster.fill(column, edge, column + 1, bottom, color);
             if is_paler && edge < low {
-                raster.fill(column, edge, column + 1, low.min(bottom), mix(color, theme.panel, PALER));
+                let from = edge.max(palest);
+                raster.fill(column, from, column + 1, low.min(bottom), mix(color, theme.panel, PALER));
             }
-            let full = if is_paler { edge.max(low) } else { edge };
-            raster.fill(column, full, column + 1, bottom, color);
             bottom = edge;
         }
         if let Some(hatch) = self.gaps {
@@ -108,6 +121,26 @@ impl<'a> Areas<'a> {
         if total > 0 && top >= height {
             let last = self.colors.last().copied().unwrap_or(theme.text3);
             raster.fill(column, height - 1, column + 1, height, last);
+        }
+    }
+}
+
+/// Marks what is over the limit: `over` is the top of each column that is. Narrow excesses are widened, and in one colour.
+fn beyond(raster: &mut Raster, over: &[Option<i64>], limit: i64, theme: &Theme) {
+    let hatch = Hatch::beyond(theme.over);
+    let (least, hatched) = (LEAST_OVER * raster.scale(), hatch.period * raster.scale());
+    let mut first = 0;
+    for run in over.chunk_by(|a, b| a.is_some() == b.is_some()) {
+        let wide = run.len() as f32;
+        let begin = first as i64;
+        first += run.len();
+        let tops = (begin..).zip(run).filter_map(|(column, top)| Some((column, (*top)?)));
+        if wide >= hatched {
+            tops.for_each(|(column, top)| raster.hatch(column, top, column + 1, limit, hatch));
+        } else if let Some(top) = tops.map(|(_, top)| top).min() {
+            // As high as its highest column, all over its width.
+            let more = (least - wide).max(0.0).ceil() as i64;
+            raster.fill(begin - more / 2, top, first as i64 + more - more / 2, limit, theme.over);
         }
     }
 }
@@ -199,6 +232,23 @@ mod tests {
         let pale = mix(color, Theme::LIGHT.panel, PALER);
         assert_eq!((filled(&both, 0, color), filled(&both, 0, pale)), (2, 4));
         assert_eq!((filled(&both, 1, color), filled(&both, 1, pale)), (0, 3));
+    }
+
+    #[test]
+    fn one_step_over_the_limit_is_as_wide_as_can_be_seen_and_red() {
+        let mut values = vec![2u64; 4000];
+        (values[1890], values[1990]) = (5, 8);
+        let highest = |from: f64, to: f64| highest_step(from * 1000.0, to * 1000.0, &values);
+        let lowest = |from: f64, to: f64| lowest_step(from * 1000.0, to * 1000.0, &values).unwrap_or(0);
+        let group = |_: usize, step: u32| values[step as usize];
+        let colors = [Slot::Weight.color()];
+        let areas = Areas { lowest: Some(&lowest), limit: Some(4), ..Areas::new(&highest, &group, &colors) };
+        let picture = drawn(&areas, 40.0);
+        for row in &picture[..4] {
+            assert_eq!(row.iter().filter(|&&pixel| pixel == Theme::LIGHT.over).count(), LEAST_OVER as usize);
+        }
+        let below = picture[4..].iter().flatten().filter(|&&pixel| pixel == Theme::LIGHT.over).count();
+        assert_eq!(below, 0, "below the limit it stays as wide as it is");
     }
 
     #[test]

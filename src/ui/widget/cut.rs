@@ -14,6 +14,7 @@ use egui::{
 use super::controls::hairline;
 use super::fonts::{Weight, text};
 use super::shorter::{before_number, forms_of};
+use super::telling;
 use super::theme::{Theme, size};
 
 /// Minimum width of a text in points.
@@ -31,8 +32,20 @@ impl<'a> Cut<'a> {
     /// Lays text out in `width` points, truncated with an ellipsis if it does not fit.
     #[must_use]
     pub fn new(painter: &Painter, words: &'a str, font: FontId, color: Color32, width: f32) -> Self {
+        Self::telling(painter, (words, &[]), font, color, width)
+    }
+
+    /// As [`Self::new`], of a text some of whose parts tell it from its neighbours ([`Telling`](super::telling::Telling)).
+    #[must_use]
+    pub fn telling(
+        painter: &Painter,
+        (words, told): (&'a str, &[usize]),
+        font: FontId,
+        color: Color32,
+        width: f32,
+    ) -> Self {
         let width = width.max(MIN_WIDTH);
-        let key = Shortened::key(painter, words, &font, width);
+        let key = Shortened::key(painter, (words, told), &font, width);
         let lay = move |words: &str| {
             let mut job = LayoutJob::simple_singleline(words.to_owned(), font.clone(), color);
             job.wrap = TextWrapping::truncate_at_width(width);
@@ -43,19 +56,19 @@ impl<'a> Cut<'a> {
             Some(Form::Shorter(form)) => return Self { words, color, galley: lay(&form), is_truncated: true },
             None => {}
         }
-        let cut = Self::measured(words, color, &lay);
+        let cut = Self::measured((words, told), color, &lay);
         let form = if cut.is_truncated { Form::Shorter(cut.galley.text().into()) } else { Form::Whole };
         Shortened::put(painter, key, form);
         cut
     }
 
     /// Tries ever shorter forms until one fits.
-    fn measured(words: &'a str, color: Color32, lay: &dyn Fn(&str) -> Arc<Galley>) -> Self {
+    fn measured((words, told): (&'a str, &[usize]), color: Color32, lay: &dyn Fn(&str) -> Arc<Galley>) -> Self {
         let whole = lay(words);
         if !whole.elided {
             return Self { words, color, galley: whole, is_truncated: false };
         }
-        let candidates = forms_of(words, kept_of(&whole));
+        let candidates = telling::forms(words, told).chain(forms_of(words, kept_of(&whole)));
         let fitting = candidates.map(|words| lay(&words)).find(|galley| !galley.elided);
         let galley = fitting.unwrap_or_else(|| match before_number(words, kept_of(&whole)) {
             Some(begin) => lay(&format!("{}\u{2026}", &words[..begin])),
@@ -101,7 +114,7 @@ impl Shortened {
         painter.ctx().data_mut(|data| data.get_temp_mut_or_default::<Self>(id).clone())
     }
 
-    fn key(painter: &Painter, words: &str, font: &FontId, width: f32) -> u64 {
+    fn key(painter: &Painter, words: (&str, &[usize]), font: &FontId, width: f32) -> u64 {
         let mut hasher = DefaultHasher::new();
         (words, font, width.to_bits(), painter.pixels_per_point().to_bits()).hash(&mut hasher);
         hasher.finish()

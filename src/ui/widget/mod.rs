@@ -13,6 +13,7 @@ mod shorter;
 pub mod soft_painter;
 pub mod style;
 pub mod table;
+pub mod telling;
 pub mod theme;
 #[cfg(test)]
 mod theme_vision;

@@ -63,7 +63,7 @@ type WhatIfKey = (usize, Option<u64>, Vec<Edit>);
 type NumberedResult = (Arc<WhatIfResult>, u64);
 
 /// (program, memory space, search text)
-type SearchKey = (usize, MemorySpace, String);
+type SearchKey = (usize, MemorySpace, String, Option<u32>);
 
 /// Cached results by their inputs.
 #[derive(Default)]
@@ -116,7 +116,8 @@ impl Derived {
             (self.search, self.last_hits) = (None, None);
             return None;
         }
-        let key: SearchKey = (program, color, words.to_owned());
+        let step = shared.step;
+        let key: SearchKey = (program, color, words.to_owned(), step);
         // One search at a time, so that fast typing skips intermediate texts.
         let is_busy = self.search.as_ref().is_some_and(|(_, job)| job.is_running());
         if !is_busy && self.search.as_ref().is_none_or(|(of, _)| *of != key) {
@@ -124,7 +125,7 @@ impl Derived {
             let document = Arc::clone(document);
             let words = words.to_owned();
             let job = Job::start(work, "find", move || {
-                SearchResults::new(&document, program, color, &table, &words).map(Arc::new)
+                SearchResults::new(&document, program, color, &table, (&words, step)).map(Arc::new)
             });
             self.search = Some((key.clone(), job));
         }

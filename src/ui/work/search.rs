@@ -16,8 +16,10 @@ pub struct SearchResults {
     pub words: String,
     /// Whether a buffer matches, by buffer row.
     found: Vec<bool>,
-    /// Matching buffers, largest first.
+    /// Matching buffers, those that live at the step of the views first, each part largest first.
     pub list: Vec<BufferId>,
+    /// How many of them live at that step; `None` where the list is not of a search.
+    pub here: Option<usize>,
     /// Number of buffers searched.
     pub of: usize,
 }
@@ -39,20 +41,26 @@ impl SearchResults {
         program: usize,
         color: MemorySpace,
         table: &BufferTable,
-        words: &str,
+        (words, step): (&str, Option<u32>),
     ) -> Option<Self> {
         let (model, analysis) = document.program(program)?;
         let space = analysis.space(color)?;
         let filter = Filter::parse(words).ok()?;
         let all: Vec<u32> = (0..table.len() as u32).collect();
         let mut rows = filter.keep(table, &all, space.peak_point());
-        rows.par_sort_unstable_by_key(|&row| (std::cmp::Reverse(table.size[row as usize]), row));
+        let mut lives = vec![false; model.buffers.len()];
+        for (buffer, _) in document.scene(program, color)?.live(step) {
+            lives[buffer.index()] = true;
+        }
+        let is_away = |row: u32| !lives[table.buffers[row as usize].index()];
+        rows.par_sort_unstable_by_key(|&row| (is_away(row), std::cmp::Reverse(table.size[row as usize]), row));
+        let here = Some(rows.iter().filter(|&&row| !is_away(row)).count());
         let list: Vec<BufferId> = rows.into_iter().map(|row| table.buffers[row as usize]).collect();
         let mut found = vec![false; model.buffers.len()];
         for buffer in &list {
             found[buffer.index()] = true;
         }
-        Some(Self { words: words.to_owned(), found, list, of: table.len() })
+        Some(Self { words: words.to_owned(), found, list, here, of: table.len() })
     }
 
     /// A list of buffers as the result of a search, of a program with `count` buffers.
@@ -64,13 +72,19 @@ impl SearchResults {
                 *found = true;
             }
         }
-        Self { words: words.to_owned(), found, list: list.to_vec(), of: count }
+        Self { words: words.to_owned(), found, list: list.to_vec(), here: None, of: count }
     }
 
     /// Whether a buffer matches.
     #[must_use]
     pub fn has(&self, buffer: BufferId) -> bool {
         self.found.get(buffer.index()).copied().unwrap_or(false)
+    }
+
+    /// Whether a match lives at the step of the views.
+    #[must_use]
+    pub fn lives_here(&self, buffer: BufferId) -> bool {
+        self.here.is_none_or(|here| self.list.iter().take(here).any(|own| *own == buffer))
     }
 
     /// The match after or before `from`, wrapping around; the first if `from` is not a match.
@@ -112,7 +126,7 @@ mod tests {
     #[test]
     fn next_wraps_around() {
         let list: Vec<BufferId> = [4, 2, 7].map(BufferId::from_index).to_vec();
-        let hits = SearchResults { words: String::new(), found: Vec::new(), list: list.clone(), of: 9 };
+        let hits = SearchResults { words: String::new(), found: Vec::new(), list: list.clone(), here: None, of: 9 };
         assert_eq!(hits.next(None, Direction::Forward), Some(list[0]));
         assert_eq!(hits.next(Some(list[0]), Direction::Forward), Some(list[1]));
         assert_eq!(hits.next(Some(list[2]), Direction::Forward), Some(list[0]));

@@ -231,8 +231,9 @@ impl App {
                 Some((what, _)) => (what.to_owned(), true),
                 None => (error.clone(), false),
             };
+            let done = if error.starts_with(NOT_WRITTEN) { "write" } else { "read" };
             FailureCard {
-                title: format!("Could not read {name}"),
+                title: format!("Could not {done} {name}"),
                 hint: "",
                 is_other_kind,
                 copy: "Copy details",
@@ -272,10 +273,26 @@ impl App {
             ui.label(text(why, size::BODY, Weight::Regular, theme.text2));
             let edit =
                 egui::TextEdit::singleline(&mut path).font(Weight::Mono.at(size::BODY)).desired_width(f32::INFINITY);
-            let response = ui.add(edit);
+            let mut shown = edit.show(ui);
+            let response = &shown.response;
             response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Path"));
             let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
-            response.request_focus();
+            // What is typed first replaces the name that is proposed.
+            if !response.has_focus() && !response.lost_focus() && !path.is_empty() {
+                let all = egui::text::CCursorRange::two(
+                    egui::text::CCursor::new(0),
+                    egui::text::CCursor::new(path.chars().count()),
+                );
+                shown.state.cursor.set_char_range(Some(all));
+                shown.state.clone().store(ui.ctx(), response.id);
+            }
+            shown.response.request_focus();
+            if purpose.saves()
+                && let Some(folder) = folder_of(&path)
+            {
+                let words = format!("Saves in {folder}");
+                ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+            }
             ui.horizontal(|ui| {
                 if controls::toggle_button(ui, verb, "Enter", controls::On(true), theme).clicked() || entered {
                     open = Some(std::path::PathBuf::from(path.trim()));
@@ -291,6 +308,15 @@ impl App {
             None => self.path_field = Some((path, purpose)),
         }
     }
+}
+
+/// How an error about a file that could not be written begins.
+pub(in crate::ui::app) const NOT_WRITTEN: &str = "could not be written";
+
+/// The folder in which a path lies; where it names none, that in which Highwater was started.
+fn folder_of(path: &str) -> Option<String> {
+    let whole = std::path::absolute(path.trim()).ok()?;
+    Some(whole.parent()?.display().to_string())
 }
 
 /// Frame of a modal sheet.
@@ -359,4 +385,26 @@ fn failure_card(ui: &mut Ui, theme: &Theme, card: &FailureCard, index: usize) ->
     let edge = Rect::from_min_size(card.min, Vec2::new(3.0, card.height()));
     ui.painter().rect_filled(edge, 0.0, theme.over);
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::session::Options;
+
+    #[test]
+    fn what_could_not_be_written_is_not_said_to_be_unreadable() {
+        let context = egui::Context::default();
+        let mut app = App::new(&context, Options { synchronous: true, ..Options::default() });
+        app.errors.push(("view.png".to_owned(), format!("{NOT_WRITTEN}: no such folder")));
+        app.errors.push(("old.hlo.pb".to_owned(), "damaged".to_owned()));
+        let titles: Vec<String> = app.failures().into_iter().map(|card| card.title).collect();
+        assert_eq!(titles, ["Could not write view.png", "Could not read old.hlo.pb"]);
+    }
+
+    #[test]
+    fn a_name_alone_is_saved_in_the_folder_highwater_was_started_in() {
+        let here = std::env::current_dir().expect("a folder").display().to_string();
+        assert_eq!(folder_of("view.png"), Some(here));
+    }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use egui::{Key, Modifiers, Pos2, Response, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::palette_matches::{CommandPalette, LEAST, buffers, score};
+use super::palette_matches::{CommandPalette, LEAST, buffers, leads, score};
 use crate::model::{BufferId, MemorySpace};
 use crate::ui::app::App;
 use crate::ui::app::chrome::cards;
-use crate::ui::app::commands::{COMMANDS, Command};
+use crate::ui::app::commands::{COMMANDS, Command, also_called};
 use crate::ui::app::files::FileState;
 use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::paint_cut;
@@ -19,6 +19,8 @@ use crate::ui::work::Job;
 
 /// Maximum number of lines.
 const LINES: usize = 60;
+/// What a line has before all buffers if a word of it begins with what was typed.
+const NAMED: i32 = 1000;
 /// Height of the list in points.
 const HEIGHT: f32 = 400.0;
 
@@ -116,8 +118,17 @@ impl App {
         let text = palette.text.trim();
         let mut lines: Vec<Line> = Vec::new();
         let mut add = |goal: Goal, words: String, more: String, before: i32| {
-            if let Some(score) = score(text, &words) {
-                lines.push(Line { goal, words, more, score: score + before });
+            let also = if let Goal::Command(command) = goal { also_called(command) } else { "" };
+            let score = score(text, &words).into_iter().chain(score(text, also).filter(|_| leads(text, also))).max();
+            if let Some(score) = score {
+                // What is named by the words that were typed comes before all buffers, which may be many.
+                let named = match (leads(text, &words) || leads(text, also), &goal) {
+                    // An open file to compare with before any file.
+                    (true, Goal::Compare(_)) => NAMED + 100,
+                    (true, _) => NAMED,
+                    (false, _) => 0,
+                };
+                lines.push(Line { goal, words, more, score: score + before + named });
             }
         };
         let open = self.files.current().filter(|open| !self.is_veiled(open));

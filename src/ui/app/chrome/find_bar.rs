@@ -7,7 +7,7 @@ use crate::analysis::table::Filter;
 use crate::model::thousands;
 use crate::ui::app::App;
 use crate::ui::part::Find;
-use crate::ui::session::Shared;
+use crate::ui::session::{RowScope, Shared};
 use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::{self, link};
 use crate::ui::widget::fonts::{Weight, text};
@@ -48,8 +48,21 @@ impl App {
         let work = self.work();
         let Some(open) = self.files.current_mut() else { return };
         let hits = open.derived.hits(&work, &open.document, &open.shared);
-        if let Some(next) = hits.and_then(|hits| hits.next(open.shared.selected, direction)) {
-            open.shared.select(next);
+        let next = hits.and_then(|hits| {
+            let next = hits.next(open.shared.selected, direction)?;
+            Some((next, hits.lives_here(next)))
+        });
+        let Some((next, lives_here)) = next else { return };
+        open.shared.select(next);
+        // These views show what lives at their step, the others all of the program.
+        let shows_step = match open.shared.view {
+            "treemap" => true,
+            "buffers" => open.shared.rows != RowScope::All,
+            _ => false,
+        };
+        if !lives_here && shows_step {
+            let place = step_words(&open.shared);
+            self.say(&format!("Does not live {place}; Timeline shows when it does"));
         }
     }
 
@@ -188,7 +201,12 @@ fn entered(ui: &Ui, response: &Response) -> Option<Direction> {
     Some(if ui.input(|i| i.modifiers.shift) { Direction::Back } else { Direction::Forward })
 }
 
-/// How many match and which of them is selected, or what is wrong with the words.
+/// The step of the views, in words.
+fn step_words(shared: &Shared) -> String {
+    shared.step.map_or_else(|| "at the peak".to_owned(), |step| format!("at step {step}"))
+}
+
+/// How many match, how many of them live at the step of the views and which is selected, or what is wrong with the words.
 fn count(ui: &mut Ui, theme: &Theme, shared: &Shared, hits: Option<&SearchResults>, length: Length) {
     if let Err(error) = Filter::parse(&shared.filter) {
         let room = (ui.available_width() - LEAST_EDIT).max(60.0);
@@ -201,20 +219,27 @@ fn count(ui: &mut Ui, theme: &Theme, shared: &Shared, hits: Option<&SearchResult
             let found = thousands(hits.list.len() as u64);
             match at {
                 Some(at) => format!("{} of {found}", thousands(at as u64 + 1)),
-                None => format!("{found} of {} match", thousands(hits.of as u64)),
+                None if hits.list.is_empty() => format!("0 of {} match", thousands(hits.of as u64)),
+                None => match hits.here {
+                    Some(here) if here == hits.list.len() => format!("{found} match, all {}", step_words(shared)),
+                    Some(0) => format!("{found} match, none {}", step_words(shared)),
+                    Some(here) => format!("{found} match, {} {}", thousands(here as u64), step_words(shared)),
+                    None => format!("{found} match"),
+                },
             }
         }
         None => String::new(),
     };
     // Without the whole a count needs its noun.
-    let short = match words.split_once(" of ") {
-        Some((found, rest)) if rest.ends_with(" match") => format!("{found} match"),
-        _ => words.clone(),
+    let short = match words.split_once(" match") {
+        Some((found, _)) => format!("{} match", found.split(" of ").next().unwrap_or(found)),
+        None => words.clone(),
     };
     let shown = if length == Length::Short { short } else { words.clone() };
     let response = ui.label(text(shown, size::SMALL, Weight::Medium, theme.text2));
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));
-    response.on_hover_text("Of all buffers of this memory, live at any step");
+    let of = hits.map_or_else(String::new, |hits| format!("the {} ", thousands(hits.of as u64)));
+    response.on_hover_text(format!("Of {of}buffers of this memory, live at any step"));
 }
 
 /// How much is written of a count.

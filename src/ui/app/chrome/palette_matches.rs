@@ -106,6 +106,13 @@ pub fn score(letters: &str, words: &str) -> Option<i32> {
     is_whole.then(|| score + as_typed(letters, words) - words.chars().count() as i32 / 16)
 }
 
+/// Whether a word of a text begins with what was typed.
+pub fn leads(letters: &str, words: &str) -> bool {
+    let (typed, words) = (letters.trim().to_lowercase(), words.to_lowercase());
+    let begins = |(at, _): (usize, &str)| !words[..at].ends_with(char::is_alphanumeric);
+    !typed.is_empty() && words.match_indices(&typed).any(begins)
+}
+
 /// Bonus for a text with the letters in one piece: the whole text, a prefix, a word start, anywhere.
 fn as_typed(letters: &str, words: &str) -> i32 {
     let typed = letters.trim().to_lowercase();

@@ -36,6 +36,12 @@ pub enum Shown {
     Rail,
 }
 
+/// The title of a panel, with the number of pins on theirs.
+fn title_of(panel: &View, context: &ViewContext<'_>) -> String {
+    let pins = context.shared.pins.len();
+    if panel.id == "pins" && pins > 0 { format!("{} {pins}", panel.title) } else { panel.title.to_owned() }
+}
+
 /// The names of the panels down a rail; returns the one that was clicked.
 fn rail(ui: &Ui, context: &ViewContext<'_>, rect: Rect, panels: &[&View]) -> Option<&'static str> {
     let theme = context.theme;
@@ -43,13 +49,13 @@ fn rail(ui: &Ui, context: &ViewContext<'_>, rect: Rect, panels: &[&View]) -> Opt
     let mut chosen = None;
     for panel in panels {
         let font = Weight::Medium.at(size::SMALL);
-        let galley = ui.painter().layout_no_wrap(panel.title.to_owned(), font, theme.text2);
+        let galley = ui.painter().layout_no_wrap(title_of(panel, context), font, theme.text2);
         let place = Rect::from_min_size(Pos2::new(rect.left(), top), Vec2::new(rect.width(), galley.size().x + 16.0));
         if place.bottom() > rect.bottom() {
             break;
         }
         let response = ui.interact(place, ui.scope_id().with(("rail", panel.id)), Sense::click());
-        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Open {}", panel.title)));
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Open {}", title_of(panel, context))));
         let color = if response.hovered() || response.has_focus() { theme.accent } else { theme.text2 };
         // Turned by a right angle, read from above.
         let at = Pos2::new(place.center().x + galley.size().y / 2.0, place.top() + 8.0);
@@ -106,9 +112,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, rect: Rect, shown: Shown
         let active = i == chosen;
         let color = if active { theme.text } else { theme.text2 };
         let weight = if active { Weight::SemiBold } else { Weight::Medium };
-        let pins = context.shared.pins.len();
-        let words = if panel.id == "pins" && pins > 0 { format!("Pins {pins}") } else { panel.title.to_owned() };
-        let galley = ui.painter().layout_no_wrap(words, weight.at(size::BODY), color);
+        let galley = ui.painter().layout_no_wrap(title_of(panel, context), weight.at(size::BODY), color);
         let tab = Rect::from_min_size(Pos2::new(x, head.top()), Vec2::new(galley.size().x + 12.0, head.height()));
         let response = ui.interact(tab, ui.scope_id().with(("panel", panel.id)), Sense::click());
         response.widget_info(|| WidgetInfo::selected(Role::Tab, true, active, panel.title));

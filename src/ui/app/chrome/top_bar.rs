@@ -140,9 +140,9 @@ impl App {
                     commands.push(command);
                 }
             };
-            row(ui, "Zoom in", Command::Larger, false);
-            row(ui, "Zoom out", Command::Smaller, false);
-            row(ui, "Reset zoom", Command::Normal, false);
+            row(ui, "Larger text", Command::Larger, false);
+            row(ui, "Smaller text", Command::Smaller, false);
+            row(ui, "Text of normal size", Command::Normal, false);
             controls::rule(ui, theme);
             row(ui, "Presenter mode", Command::Presenter, self.options.presenter);
             row(ui, "Hide names", Command::HideNames, self.options.names_hidden);
@@ -162,6 +162,7 @@ impl App {
             for (words, command) in [
                 ("Open files\u{2026}", Command::Open),
                 ("Open a folder\u{2026}", Command::OpenFolder),
+                ("Compare with a file\u{2026}", Command::Compare),
                 ("Follow a folder\u{2026}", Command::FollowFolder),
                 ("Open the sample", Command::Sample),
                 ("Go to\u{2026}", Command::Palette),
@@ -181,13 +182,16 @@ impl App {
         }
     }
 
-    /// Picker for the current file, if the bar has room for it.
+    /// Picker for the current file: what is shown is always named, shorter where the bar is narrow.
     fn file_picker(&mut self, ui: &mut Ui, theme: &Theme) {
-        let Some(index) = self.files.current.filter(|_| ui.available_width() > 1150.0) else { return };
+        let room = ui.available_width();
+        let Some(index) = self.files.current else { return };
+        let width = if room > WIDE { 180.0 } else { (room * 0.16).clamp(64.0, 180.0) };
+        let form = PickerForm { is_named: room > WIDE, width };
         let Some(current) = self.files.entries.get(index) else { return };
         let list = self.files.groups.iter().find(|group| Some(group.id) == current.group);
         let value = list.map_or_else(|| self.name_of(current), |list| self.listed_name(&list.name));
-        let response = picker(ui, theme, "File", &value, PickerForm { is_named: true, width: 180.0 });
+        let response = picker(ui, theme, "File", &value, form);
         let mut chosen = None;
         Popup::menu(&response).show(|ui| {
             ui.set_min_width(420.0);
@@ -303,8 +307,9 @@ fn arrow_button(ui: &mut Ui, theme: &Theme, words: &str, arrow: &str, enabled: b
     response
 }
 
-/// Width of the bar from which the name of the program is in it.
-const WITH_NAME: f32 = 640.0;
+/// Width of the bar from which Highwater's name is in it, and from which the file is called one.
+const WITH_NAME: f32 = 1000.0;
+const WIDE: f32 = 1150.0;
 /// Room for the menus at the right end of the bar, and for the sign of hidden names.
 const RESERVED: f32 = 184.0;
 const HIDDEN: f32 = 120.0;

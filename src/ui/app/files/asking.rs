@@ -6,6 +6,7 @@ use super::dialog::{Answer, Dialog, Purpose};
 use super::writing::Writing;
 use crate::export::sets;
 use crate::ui::app::App;
+use crate::ui::app::chrome::cards::NOT_WRITTEN;
 
 impl App {
     /// Opens a dialog unless one is already open.
@@ -34,7 +35,8 @@ impl App {
     /// Opens, writes or imports the chosen files.
     pub(in crate::ui::app) fn answered(&mut self, purpose: Purpose, files: Vec<PathBuf>) {
         match purpose {
-            Purpose::Profiles | Purpose::Folder => self.open_together(files),
+            Purpose::Profiles | Purpose::Folder => self.open_beside(files),
+            Purpose::Compare => self.open_compared(files),
             Purpose::Follow => files.into_iter().for_each(|path| self.follow(path)),
             Purpose::Text(text) => {
                 if let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) {
@@ -52,7 +54,7 @@ impl App {
                 match written {
                     Ok(()) => self.say(&format!("Saved {}", path.display())),
                     Err(error) => {
-                        self.errors.push((path.display().to_string(), format!("could not be written: {error}")));
+                        self.errors.push((path.display().to_string(), format!("{NOT_WRITTEN}: {error}")));
                     }
                 }
             }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::entry::EntryId;
 use crate::ui::session::PairedProgram;
 
 /// A file to compare once it is read.
@@ -30,4 +31,13 @@ impl PairedFolders {
     pub fn keep(&mut self, known: Known, found: &Arc<Vec<PairedProgram>>) {
         self.0 = Some((known, Arc::clone(found)));
     }
+}
+
+/// What was shown when a file was opened beside it.
+#[derive(Debug, Clone, Copy)]
+pub struct ShownBefore {
+    /// It.
+    pub entry: EntryId,
+    /// Whether the two are compared without a question.
+    pub is_wanted: bool,
 }

@@ -1,12 +1,12 @@
 //! Comparing open files: which one is before, which are further columns, once all are read; and the offer to compare
 //! what was just opened.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use egui::{Rect, Ui};
 
-use super::{EntryId, FileEntry, FileState, ToCompare, offer};
+use super::{EntryId, FileEntry, FileState, ShownBefore, ToCompare, offer};
 use crate::open::Target;
 use crate::ui::app::App;
 use crate::ui::session::{Before, Beside, Document, PairedProgram};
@@ -48,6 +48,29 @@ impl App {
         let work = self.work();
         self.files.add_column(row, after, &work);
         self.poll();
+    }
+
+    /// Opens files that were dropped or chosen; a single one can be compared with what is shown.
+    pub fn open_beside(&mut self, paths: Vec<PathBuf>) {
+        let shown = self.shown_entry().filter(|_| paths.len() == 1);
+        self.opened_beside = shown.map(|entry| ShownBefore { entry, is_wanted: false });
+        self.offered = None;
+        self.open_together(paths);
+    }
+
+    /// Opens a file and compares it with what is shown; of several, the first with the last where nothing is shown.
+    pub fn open_compared(&mut self, paths: Vec<PathBuf>) {
+        if self.files.current().is_none() && paths.len() > 1 {
+            return self.open_columns(paths.into_iter().map(Target::Path).collect());
+        }
+        self.opened_beside = self.shown_entry().map(|entry| ShownBefore { entry, is_wanted: true });
+        self.offered = None;
+        self.open_together(paths);
+    }
+
+    /// The entry that is shown.
+    fn shown_entry(&self) -> Option<EntryId> {
+        self.files.current.and_then(|row| self.files.entries.get(row)).map(FileEntry::id)
     }
 
     /// Whether an entry is on the other side of the comparison that is shown, or a column of it.
@@ -224,18 +247,24 @@ impl App {
         if let Some(compares) = offer::show(ui, theme, body, [&words, "Compare", "No"]) {
             self.offered = None;
             if let (true, Some(current)) = (compares, self.files.current) {
-                let (before, after) = self.worst_pair(row, current);
-                let work = self.work();
-                self.files.compare(before, after, &work);
-                self.poll();
+                self.compare_worst(row, current);
             }
         }
     }
 
-    /// Remembers what to offer: a single file was dropped while another one of the same kind was shown.
-    pub(in crate::ui::app) fn offer_comparison(&mut self, shown_before: Option<EntryId>) {
+    /// Compares two files; of two folders, the programs that differ the most.
+    fn compare_worst(&mut self, before: usize, after: usize) {
+        let (before, after) = self.worst_pair(before, after);
+        let work = self.work();
+        self.files.compare(before, after, &work);
+        self.poll();
+    }
+
+    /// Remembers what to offer: a single file was opened while another one of the same kind was shown.
+    pub(in crate::ui::app) fn offer_comparison(&mut self, shown_before: ShownBefore) {
         let current = self.files.current.and_then(|row| self.files.entries.get(row));
-        let Some((entry, before)) = current.zip(shown_before) else { return };
+        let Some(entry) = current else { return };
+        let ShownBefore { entry: before, is_wanted } = shown_before;
         let after = entry.id();
         let document = |id: EntryId| {
             let entry = self.files.entry(id);
@@ -246,9 +275,13 @@ impl App {
         };
         if after != before
             && let Some((was, is)) = document(before).zip(document(after))
-            && was.is_comparable_with(is)
         {
-            self.offered = Some((before, after, self.ctx.input(|input| input.time) + OFFERED));
+            match (was.is_comparable_with(is), self.files.row_of(before).zip(self.files.current)) {
+                (true, Some((before, after))) if is_wanted => self.compare_worst(before, after),
+                (true, _) => self.offered = Some((before, after, self.ctx.input(|input| input.time) + OFFERED)),
+                (false, _) if is_wanted => self.say("Not compared: the two files are of different kinds"),
+                (false, _) => {}
+            }
         }
     }
 }

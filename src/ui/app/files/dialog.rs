@@ -20,6 +20,8 @@ pub enum Purpose {
     Profiles,
     /// A folder to open with everything in it.
     Folder,
+    /// A file to open and compare with what is shown; two that are compared where nothing is.
+    Compare,
     /// A folder to follow while a program writes to it.
     Follow,
     /// A text file to write.
@@ -36,6 +38,7 @@ impl Purpose {
         match self {
             Self::Profiles => ("Open memory profiles", "Open"),
             Self::Folder => ("Open a folder", "Open"),
+            Self::Compare => ("Compare with a file", "Compare"),
             Self::Follow => ("Follow a folder", "Follow"),
             Self::Text(_) => ("Save", "Save"),
             Self::Picture(..) => ("Save the picture", "Save"),
@@ -43,12 +46,17 @@ impl Purpose {
         }
     }
 
+    /// Whether a file is written.
+    pub const fn saves(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Picture(..))
+    }
+
     /// Suggested file name.
     pub fn name(&self) -> &str {
         match self {
             Self::Text(file) => &file.name,
             Self::Picture(name, _) => name,
-            Self::Profiles | Self::Folder | Self::Follow | Self::ReadSets => "",
+            Self::Profiles | Self::Folder | Self::Compare | Self::Follow | Self::ReadSets => "",
         }
     }
 }
@@ -88,7 +96,7 @@ impl Dialog {
         let dialog = rfd::FileDialog::new().set_title(purpose.words().0);
         let named = dialog.clone().set_file_name(purpose.name());
         let ask: Box<dyn FnOnce() -> Option<Vec<PathBuf>> + Send> = match purpose {
-            Purpose::Profiles => Box::new(|| with_filters(dialog).pick_files()),
+            Purpose::Profiles | Purpose::Compare => Box::new(|| with_filters(dialog).pick_files()),
             Purpose::Folder => Box::new(|| dialog.pick_folders()),
             Purpose::Follow => Box::new(|| dialog.pick_folder().map(|path| vec![path])),
             Purpose::ReadSets => Box::new(|| dialog.pick_files()),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use crate::analysis::{ProfileAnalysis, Stop};
-use crate::decode::DecodeError;
-use crate::model::{Bytes, Profile, UnitSystem};
+use crate::decode::{DecodeError, LOOKED_FOR};
+use crate::model::{Bytes, NoteCode, Profile, UnitSystem};
 use crate::open::{Collection, Opened, Target};
 use crate::source::{Cancelled, Progress, Spent, Stage};
 use crate::ui::session::Document;
@@ -125,6 +125,14 @@ fn read(
     }
 }
 
+/// Why a text has nothing that can be shown: there is no message in it. It is told like a file of another kind.
+fn nothing_in(profile: &Profile) -> Option<String> {
+    let has_more = !profile.failures.is_empty() || !profile.programs.is_empty() || !profile.facts.is_empty();
+    let note = profile.notes.iter().find(|note| !has_more && note.code == NoteCode::NoFailureFound)?;
+    let (what, where_looked) = note.text.split_once(". Looked for ").unwrap_or((&note.text, "messages of any kind"));
+    Some(format!("{what}{LOOKED_FOR}{where_looked}"))
+}
+
 fn try_read(
     target: &Target,
     messages: &[Arc<Profile>],
@@ -140,6 +148,9 @@ fn try_read(
             Ok(LoadResult::Sorted(collection.worst_first(progress)?))
         }
         Opened::Profile(profile) => {
+            if let Some(why) = nothing_in(&profile) {
+                return Ok(LoadResult::Failed(why));
+            }
             progress.begin(Stage::Analysing, ProfileAnalysis::steps(&profile));
             progress.check()?;
             let path = target.origin().map(Path::to_owned);

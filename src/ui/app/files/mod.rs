@@ -21,7 +21,7 @@ mod reveal;
 pub(super) mod sample;
 pub(super) mod writing;
 
-pub(super) use compared::{PairedFolders, ToCompare};
+pub(super) use compared::{PairedFolders, ShownBefore, ToCompare};
 pub use entry::{EntryId, FileEntry, FileState, OpenFile};
 
 use std::borrow::Cow;

@@ -274,7 +274,8 @@ fn open_facts(open: &OpenFile, units: UnitSystem) -> Facts {
     let name = if name.is_empty() { ipus.or_else(kinds).unwrap_or_default() } else { name };
     let runtime = document.analysis.runtime.iter().max_by_key(|allocator| allocator.peak);
     let live = document.analysis.live.as_ref().filter(|_| space.is_none());
-    let caching = document.analysis.caching.iter().map(|device| Bytes(device.replay.peaks.reserved.bytes)).max();
+    // The peak that every view tells: what is reserved is told in words there.
+    let caching = document.analysis.caching.iter().map(|device| Bytes(device.replay.peaks.allocated.bytes)).max();
     let history = runtime.filter(|_| space.is_none() && tiles.is_none());
     let need = space.map(|space| space.xprof.allocated).or(tiles.and_then(|tiles| Some(Bytes(tiles.max?.1))));
     let need = need.or(history.map(|allocator| allocator.peak)).or(live.map(|live| live.total)).or(caching);

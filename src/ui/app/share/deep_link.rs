@@ -6,7 +6,7 @@ use crate::model::Bytes;
 use crate::ui::session::Pin;
 
 /// Where to start in a file, as given on the command line.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeepLink {
     /// Id of a view.
     pub view: Option<String>,

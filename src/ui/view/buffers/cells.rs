@@ -32,7 +32,7 @@ pub fn head(column: Column, unit: &str, keys: &[Key]) -> widget::Column {
 /// Width of a column in points, and its share of what is left.
 const fn width_of(column: Column) -> (f32, f32) {
     match column {
-        Column::Name => (150.0, 2.0),
+        Column::Name => (150.0, 0.0),
         Column::Size => (132.0, 0.0),
         Column::Useful => (140.0, 0.0),
         Column::Padding => (108.0, 0.0),
@@ -40,12 +40,13 @@ const fn width_of(column: Column) -> (f32, f32) {
         Column::Class => (112.0, 0.0),
         Column::Category => (92.0, 0.0),
         Column::Type => (92.0, 0.0),
-        Column::Shape => (150.0, 1.8),
+        Column::Shape => (150.0, 0.0),
         Column::Opcode => (100.0, 0.0),
-        Column::Op => (180.0, 2.6),
-        Column::Source => (110.0, 0.8),
+        // What is left over.
+        Column::Op => (230.0, 1.0),
+        Column::Source => (110.0, 0.0),
         Column::From | Column::To | Column::Length => (72.0, 0.0),
-        Column::Life => (110.0, 0.7),
+        Column::Life => (110.0, 0.0),
         Column::Offset => (112.0, 0.0),
         Column::Allocation => (82.0, 0.0),
     }
@@ -150,15 +151,17 @@ fn row_cell(
         Column::Opcode => Cell::text(table.opcode.at(index)),
         Column::Source => Cell::mono(table.source.at(index)).quiet(),
         Column::Op => {
-            // What the file gives no scope is known by its instruction.
-            let op = Some(table.op.at(index)).filter(|op| !op.is_empty());
-            let words = kept.entry((row, column));
-            let words =
-                words.or_insert_with(|| op.map_or_else(|| table.name.at(index).to_owned(), |op| scope::short(op, 9)));
+            let words = kept.entry((row, column)).or_insert_with(|| op_words(table, row));
             Cell::text(words.clone())
         }
         _ => Cell::text(number(table, index, column, unit)),
     }
+}
+
+/// The operation of a buffer; what the file gives no scope is known by its instruction.
+pub fn op_words(table: &BufferTable, row: u32) -> String {
+    let (op, name) = (table.op.at(row as usize), table.name.at(row as usize));
+    if op.is_empty() { name.to_owned() } else { scope::short(op, 9) }
 }
 
 /// The life of a buffer as a part of the program, with the step of the views in it.

@@ -40,6 +40,8 @@ struct State {
     table: TableState,
     /// Visible columns in order.
     columns: Vec<Column>,
+    /// Those of them that had no room in the last frame.
+    without_room: Vec<Column>,
     order: Order,
     arranged: Option<(rows::Wanted, Job<Arc<rows::Arranged>>)>,
     shown: Arc<rows::Arranged>,
@@ -58,6 +60,7 @@ impl Default for State {
         Self {
             table: TableState::default(),
             columns: FIRST.to_vec(),
+            without_room: Vec::new(),
             order: Order { keys: vec![Key { column: Column::Size, down: true }], ..Order::default() },
             arranged: None,
             shown: Arc::default(),
@@ -144,7 +147,12 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
     }
     let largest = arranged.largest;
     let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
-    let fitting = fitting(&state.columns, ui.available_width());
+    let mut columns = state.columns.clone();
+    if !context.document.has_times() {
+        columns.retain(|column| !column.is_time());
+    }
+    let fitting = fitting(&columns, arranged.pads, ui.available_width());
+    state.without_room = columns.iter().copied().filter(|column| !fitting.contains(column)).collect();
     let columns: Vec<_> = fitting.iter().map(|c| cells::head(*c, unit_name, &state.order.keys)).collect();
     if context.shared.selected != state.last_selected {
         state.last_selected = context.shared.selected;
@@ -179,7 +187,9 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
         },
         |line, column| {
             let Some(&kind) = shown_columns.get(column) else { return Cell::default() };
-            cells::cell(table, shown, shown.lines[line], (column, kind), scale, kept)
+            let cell = cells::cell(table, shown, shown.lines[line], (column, kind), scale, kept);
+            let is_op = kind == Column::Op && matches!(shown.lines[line], Line::Row(_));
+            if is_op { Cell { told: arranged.telling.places(&cell.text), ..cell } } else { cell }
         },
     );
     if let Some(line) = response.chosen {
@@ -232,12 +242,20 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
     }
 }
 
-/// The columns that have room for their contents, at least the first; of the others, those that say least give way.
-fn fitting(columns: &[Column], width: f32) -> Vec<Column> {
+/// What names of operations need beside their least width to be whole.
+const ROOM_OF_NAMES: f32 = 160.0;
+
+/// The columns that have room for their contents, at least the first; of the others, those that say least give way, and
+/// before all of them padding where there is none.
+fn fitting(columns: &[Column], pads: bool, width: f32) -> Vec<Column> {
     const GIVE_WAY: [Column; 6] =
         [Column::Name, Column::Class, Column::Source, Column::Shape, Column::Life, Column::Padding];
     let mut shown = columns.to_vec();
     let needs = |shown: &[Column]| shown.iter().map(|&column| cells::least_width(column)).sum::<f32>();
+    // Nothing but zeros leaves its room to names already where these would be cut.
+    if !pads && needs(&shown) + ROOM_OF_NAMES > width {
+        shown.retain(|&own| !matches!(own, Column::Padding | Column::Share) || Some(&own) == columns.first());
+    }
     for column in GIVE_WAY {
         if needs(&shown) <= width || shown.len() < 2 {
             break;
@@ -252,6 +270,7 @@ fn answer(context: &ViewContext<'_>, state: &State) -> Option<(String, String)> 
     state.shown.table.as_ref()?;
     let shown = &state.shown.shown;
     let place = match context.shared.rows {
+        _ if !context.document.has_times() => "listed in the message".to_owned(),
         RowScope::Peak => "at the peak".to_owned(),
         RowScope::Step => format!("at step {}", context.step()),
         RowScope::All => "over the whole program".to_owned(),
@@ -353,6 +372,14 @@ fn footer(ui: &Ui, context: &ViewContext<'_>, state: &State, rect: Rect) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn padding_gives_way_before_shapes_where_there_is_none() {
+        assert!(!fitting(&FIRST, false, 900.0).contains(&Column::Padding));
+        let narrow = fitting(&FIRST, false, 800.0);
+        assert!(narrow.contains(&Column::Shape) && narrow.contains(&Column::Op), "{narrow:?}");
+        assert!(fitting(&FIRST, true, 900.0).contains(&Column::Padding));
+    }
 
     #[test]
     fn shift_adds_a_key_and_a_second_click_turns_it() {

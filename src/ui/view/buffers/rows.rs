@@ -4,12 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::State;
+use super::cells::op_words;
 use crate::analysis::Scene;
-use crate::analysis::table::{BufferTable, Counted, Filter, Order, Shown, arrange, is_unfinished};
+use crate::analysis::table::{BufferTable, Counted, Filter, Line, Order, Shown, arrange, is_unfinished};
 use crate::model::{BufferId, MemorySpace};
 use crate::ui::part::ViewContext;
 use crate::ui::session::RowScope;
+use crate::ui::widget::telling::Telling;
 use crate::ui::work::Job;
+
+/// Padding is nothing if the largest buffer is so many times as large.
+const NOTHING: u64 = 20_000;
 
 /// What the lines depend on.
 #[derive(Clone, PartialEq)]
@@ -35,6 +40,10 @@ pub struct Arranged {
     pub largest: u64,
     /// Whether some of them share memory, which the sums count once.
     pub shares: bool,
+    /// Whether some of them have padding that is more than nothing.
+    pub pads: bool,
+    /// What tells their operations apart.
+    pub telling: Telling,
 }
 
 pub fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, table: Option<&Arc<BufferTable>>, state: &mut State) {
@@ -100,6 +109,11 @@ fn work(table: Arc<BufferTable>, wanted: &Wanted, scene: Scene<'_>, peak: u32) -
     if !wanted.hidden.is_empty() {
         kept.retain(|&row| !wanted.hidden.contains(&table.buffers[row as usize]));
     }
+    // Less than this is written as 0 beside the largest.
+    let least = (largest / NOTHING).max(1);
+    let pads = kept.iter().any(|&row| table.padding[row as usize].unsigned_abs() >= least);
     let shown = arrange(&table, kept, &wanted.order, &counted);
-    Arranged { shown, of: rows.len(), largest, shares: !counted.is_plain(), table: Some(table) }
+    let listed = shown.lines.iter().filter_map(|line| if let Line::Row(row) = line { Some(*row) } else { None });
+    let telling = Telling::of(listed.map(|row| op_words(&table, row)));
+    Arranged { shown, of: rows.len(), largest, shares: !counted.is_plain(), pads, telling, table: Some(table) }
 }

@@ -25,10 +25,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&Arc<Buffe
         let at_step = format!("At step {step}");
         let words = ["At the peak", at_step.as_str(), "All"];
         let chosen = RowScope::ALL.iter().position(|scope| *scope == context.shared.rows).unwrap_or(0);
-        if let Some(i) = segmented(ui, &words, chosen, theme) {
-            context.shared.list_rows(RowScope::ALL[i]);
+        // A listing in a message has no steps to choose from.
+        if context.document.has_times() {
+            if let Some(i) = segmented(ui, &words, chosen, theme) {
+                context.shared.list_rows(RowScope::ALL[i]);
+            }
+            ui.add_space(8.0);
         }
-        ui.add_space(8.0);
         group_menu(ui, theme, state);
         column_menu(ui, theme, state);
         copy_menu(ui, context, state);
@@ -91,7 +94,11 @@ fn column_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
         for column in Column::ALL {
             let mut on = state.columns.contains(&column);
             let only = on && state.columns.len() == 1;
-            if ui.add_enabled(!only, egui::Checkbox::new(&mut on, column.title())).changed() {
+            let no_room = if state.without_room.contains(&column) { ", no room" } else { "" };
+            let words = format!("{}{no_room}", column.title());
+            let color = if no_room.is_empty() { theme.text } else { theme.text3 };
+            let words = text(words, size::BODY, Weight::Regular, color);
+            if ui.add_enabled(!only, egui::Checkbox::new(&mut on, words)).changed() {
                 if on {
                     state.columns.push(column);
                 } else {

@@ -1,13 +1,13 @@
 //! From the allocated bytes before to those after, class by class or scope by scope: every step starts where the last one ended.
 
-use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, WidgetInfo};
 
 use super::state::{Chart, Found, List, State};
 use super::words::slot_of_step;
 use crate::export::diff::{SpaceDiff, StepDiff, UNUSED, parts};
 use crate::model::{Bytes, UnitSystem};
 use crate::ui::chart::{self, Fit, Span, Window, YAxis};
-use crate::ui::part::ViewContext;
+use crate::ui::part::{ViewContext, class_legend};
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Slot, Theme, size};
@@ -41,7 +41,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
         _ => (found.words().by_class, &space.waterfall),
     };
     let bold = Weight::SemiBold.at(size::BODY);
-    paint_cut(ui.painter(), (head, Align2::LEFT_CENTER), words, bold, theme.text, rect.width());
+    let (title, _) = paint_cut(ui.painter(), (head, Align2::LEFT_CENTER), words, bold, theme.text, rect.width());
+    parts_legend(ui, theme, space, Rect::from_x_y_ranges(title.right() + 12.0..=rect.right(), title.y_range()));
     let (Some(before), Some(after)) = (space.allocated.before, space.allocated.after) else { return };
     let limit = space.capacity.after;
     let right = if limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
@@ -94,6 +95,23 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     label(ui, theme, (column(0), plot.bottom(), width), "Before", &short(before));
     label(ui, theme, (column(end), plot.bottom(), width), "After", &short(after));
     chart::limit(ui, theme, &window, limit, units);
+}
+
+/// What the colours in the bars before and after are, beside the title.
+fn parts_legend(ui: &mut Ui, theme: &Theme, space: &SpaceDiff, place: Rect) {
+    let shown = |step: &StepDiff| step.before > 0 || step.after > 0;
+    let mut entries: Vec<(&str, Slot, u64)> = Vec::new();
+    for step in space.waterfall.iter().filter(|step| shown(step)) {
+        let most = u64::try_from(step.before.max(step.after)).unwrap_or(0);
+        entries.extend(slot_of_step(step).map(|slot| (step.name.text(), slot, most)));
+    }
+    entries.sort_by_key(|(_, slot, _)| *slot as usize);
+    if entries.is_empty() || place.width() < LEAST {
+        return;
+    }
+    let layout = egui::Layout::left_to_right(egui::Align::Center);
+    let mut child = ui.new_child(UiBuilder::new().max_rect(place).layout(layout).id_salt("parts of the bars"));
+    class_legend::fitting(&mut child, theme, &entries, 0.0);
 }
 
 /// The steps as bars; what is small is one bar, so that its words can be read.

@@ -26,8 +26,9 @@ fn slot(part: &str) -> Option<Slot> {
         "constants" => Slot::Constant,
         "reserved" => Slot::Input,
         "tensors" | "in use" | "TensorCore" => Slot::Activation,
-        "rest of the program" | "this process outside PyTorch" => Slot::Thread,
-        "another process" | "other processes" => Slot::Optimizer,
+        "rest of the program" | "outside PyTorch, this process" => Slot::Thread,
+        "another process" | "other processes" | "outside PyTorch" => Slot::Optimizer,
+        "outside this process" => Slot::Constant,
         "free" | "largest free block" | "free in smaller pieces" => return None,
         _ => Slot::Temporary,
     })

@@ -1,6 +1,7 @@
-//! Heat map: addresses over time for every memory space of a program, side by side or one alone; cells are coloured by
-//! occupancy, padding or age.
+//! Heat map: addresses over time for every memory space of a program, the chosen one large or alone; cells are coloured
+//! by occupancy, padding or age.
 
+mod arrange;
 mod by_keys;
 mod legend;
 mod metric;
@@ -11,13 +12,14 @@ use std::collections::HashMap;
 
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
+use crate::analysis::SpaceAnalysis;
 use crate::model::{Bytes, MemorySpace, percent};
 use crate::ui::part::{Find, KeyHelp, View, ViewContext, empty, facts, menu};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, segmented};
 use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::heat_legend;
 use crate::ui::widget::theme::size;
-use crate::ui::widget::{heat_legend, heat_map};
 use legend::Totals;
 use metric::Metric;
 use panel::Panel;
@@ -39,7 +41,7 @@ const KEYS: &[KeyHelp] = &[
     ("Shift \u{2190} \u{2192}", "Timeline, heat map: previous step, next step"),
 ];
 
-/// Maximum number of memory spaces side by side: those with the most bytes.
+/// Maximum number of memory spaces: those with the most bytes.
 const PANELS: usize = 9;
 
 /// Height of a space's title, in points.
@@ -68,14 +70,24 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// The spaces with panels: colour and name, sorted by colour.
-fn spaces(context: &ViewContext<'_>) -> Vec<(MemorySpace, String)> {
+/// A memory space that is shown.
+struct Space {
+    color: MemorySpace,
+    name: String,
+    /// What is allocated in it.
+    bytes: Bytes,
+}
+
+/// The spaces that are shown, sorted by colour.
+fn spaces(context: &ViewContext<'_>) -> Vec<Space> {
     let Some((_, analysis)) = context.document.program(context.shared.program) else { return Vec::new() };
     let mut spaces: Vec<_> = analysis.spaces.iter().filter(|space| space.xprof.allocated.0 > 0).collect();
     spaces.sort_by_key(|space| std::cmp::Reverse(space.xprof.allocated));
     spaces.truncate(PANELS);
     spaces.sort_by_key(|space| space.color);
-    spaces.into_iter().map(|space| (space.color, space.name.clone())).collect()
+    let shown =
+        |space: &SpaceAnalysis| Space { color: space.color, name: space.name.clone(), bytes: space.xprof.allocated };
+    spaces.into_iter().map(shown).collect()
 }
 
 fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
@@ -86,8 +98,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools_rect).id_salt("heat tools"));
     let wants_all = tools(&mut child, context, state, all.len());
     controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
-    let shown: Vec<&(MemorySpace, String)> = match state.zoom.and_then(|zoom| all.iter().find(|space| space.0 == zoom))
-    {
+    let shown: Vec<&Space> = match state.zoom.and_then(|zoom| all.iter().find(|space| space.color == zoom)) {
         Some(space) => vec![space],
         None => all.iter().collect(),
     };
@@ -107,12 +118,12 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         ui.painter().text(room.center(), Align2::CENTER_CENTER, words, Weight::Regular.at(size::BODY), theme.text2);
         return;
     }
-    // Wide panels: time needs more room than addresses.
-    let places = heat_map::panels(room, shown.len(), TITLE, |panel| (panel.x / 1.9).min(panel.y));
-    let keys = shown.iter().find(|space| space.0 == context.shared.color).or(shown.first()).map(|space| space.0);
+    let places = arrange::arrange(room, &shown, context.shared.color);
+    let keys = places.panels.first().map(|(space, _)| space.color);
     let mut totals = Totals::new();
-    let (mut zoom, mut under, mut aimed) = (None, None, None);
-    for ((color, name), rect) in shown.iter().map(|space| (space.0, &space.1)).zip(places) {
+    let (mut under, mut aimed) = (None, None);
+    let mut zoom = arrange::names(ui, context, &places);
+    for (color, name, rect) in places.panels.iter().map(|(space, rect)| (space.color, &space.name, *rect)) {
         let (program, document) = (context.shared.program, context.document);
         let Some(data) = context.derived.space(context.work, document, program, color) else {
             let words = format!("{name}: laying out\u{2026}");
@@ -183,10 +194,17 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, spaces: 
     all
 }
 
-/// The fragmentation of the chosen space at the peak in words, with a remark.
+/// By how much the chosen space is over, and its fragmentation at the peak, in words with a remark.
 fn answer(context: &ViewContext<'_>) -> Option<(String, String)> {
     let space = context.scene()?.space;
     let (allocated, peak) = (space.xprof.allocated.0, space.peak().0);
+    let over = context.capacity().and_then(|capacity| Some((capacity.bytes, allocated.checked_sub(capacity.bytes.0)?)));
+    if let Some((capacity, over)) = over.filter(|(_, over)| *over > 0) {
+        let capacity = context.options.units.capacity(capacity);
+        let words = format!("{} more than the {capacity} of {}", context.short(Bytes(over)), space.name);
+        let empty = format!("{} of what is allocated is empty at the peak", context.short(Bytes(allocated - peak)));
+        return Some((words, if allocated > peak { empty } else { String::new() }));
+    }
     if allocated <= peak {
         return Some((format!("{}: every allocated byte is in use at the peak", space.name), String::new()));
     }

@@ -89,7 +89,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             ..Readout::new("Temporaries", temporaries, format!("{}, in {buffers}", of_peak(temporaries)), false)
         },
     ];
-    let columns = if ui.available_width() < 760.0 { 3 } else { 6 };
+    let columns = if ui.available_width() < ONE_ROW { 3 } else { 6 };
     for row in readouts.chunks(columns) {
         let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 68.0), Sense::hover());
         hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
@@ -105,6 +105,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         hairline(ui, rect, theme.line);
     }
 }
+
+/// Width from which all numbers stand in one row with what is said about them.
+const ONE_ROW: f32 = 980.0;
 
 fn cell(ui: &Ui, context: &ViewContext<'_>, at: Pos2, width: f32, readout: &Readout) {
     let theme = context.theme;

@@ -6,6 +6,7 @@ use egui::{Align2, Pos2, Rangef, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2
 
 use super::groups::Groups;
 use super::state::{AT_ONCE, Drawn, FrameLayout, State};
+use super::unwritten::unwritten;
 use crate::analysis::live_at::Residency;
 use crate::analysis::map::MapBox;
 use crate::analysis::names::scope;
@@ -89,6 +90,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
         (drawn, &mut taken),
         &box_rect,
     );
+    unwritten(&painter, context, data, &window, &mut taken);
     axis(ui, context, data, &window);
     let flag = chart::limit(ui, theme, &window, limit, context.options.units);
     state.limit_flags.extend(flag);

@@ -25,7 +25,7 @@ pub fn show(
     let peak = scene.space.peak().0;
     let y = Fit::All.bytes(peak, || peak, limit);
     let window = Window { rect, x: layout.whole, y };
-    let key = (state.of, context.document.id(), theme.dark);
+    let key = (state.of, context.document.id(), theme.dark, limit);
     let (own, style) = (Arc::clone(data), *theme);
     let at_once = data.map.boxes.len() <= AT_ONCE;
     let sheet = Sheet { window, name: "minimap", ground: theme.panel, at_once };
@@ -36,7 +36,8 @@ pub fn show(
             stacked.highest(from, to)
         };
         let colors: [Color32; 1] = [mix(style.panel, style.text3, 0.55)];
-        Areas::new(&highest, &|_, point| total.at(point), &colors).draw(raster, &window, &style);
+        let group = |_: usize, point: u32| total.at(point);
+        Areas { limit, ..Areas::new(&highest, &group, &colors) }.draw(raster, &window, &style);
     });
     let painter = ui.painter();
     let small = Weight::Regular.at(size::SMALL);

@@ -11,6 +11,7 @@ mod pins;
 mod program_band;
 mod range;
 mod state;
+mod unwritten;
 
 use std::sync::Arc;
 

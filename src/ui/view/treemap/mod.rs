@@ -96,12 +96,24 @@ fn answer(context: &ViewContext<'_>, state: &State) -> Option<(String, String)> 
     };
     let whole = match context.shared.step {
         _ if state.root != 0 => name(state.root).to_owned(),
+        _ if !context.document.has_times() => "what is listed".to_owned(),
         None => "the peak".to_owned(),
         Some(step) => format!("what is reserved at step {step}"),
     };
     let (child, largest) = largest;
-    let words = format!("{} in {}", context.short(largest.bytes), name(child));
-    Some((words, format!("{} of {whole}", percent(largest.bytes.0, node.bytes.0))))
+    let held = state.tree.holds_most(state.root);
+    let Some((&deepest, above)) = held.split_last().filter(|(_, above)| !above.is_empty()) else {
+        let words = format!("{} in {}", context.short(largest.bytes), name(child));
+        return Some((words, format!("{} of {whole}", percent(largest.bytes.0, node.bytes.0))));
+    };
+    // A scope around everything tells nothing: the last names do, with the number of equal layers.
+    let own = |node: &usize| state.tree.nodes.get(*node).map_or("", |node| node.name.as_str());
+    let path: Vec<&str> = above[above.len().saturating_sub(2)..].iter().chain([&deepest]).map(own).collect();
+    let folded = held.iter().filter_map(|&node| state.tree.nodes.get(node)).map(|node| node.folded).max().unwrap_or(1);
+    let times = if folded > 1 { format!("  \u{d7}{}", thousands(folded as u64)) } else { String::new() };
+    let bytes = state.tree.nodes.get(deepest).map_or(Bytes::ZERO, |node| node.bytes);
+    let words = format!("{} in {}{times}", context.short(bytes), path.join("/"));
+    Some((words, format!("{} of {whole}", percent(bytes.0, node.bytes.0))))
 }
 
 /// Starts building the tree of live buffers on a worker, and takes it once it is built.
@@ -199,7 +211,7 @@ fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
             if let Some(i) = segmented(ui, &forms, usize::from(state.form == Form::Icicle), theme) {
                 state.form = if i == 0 { Form::Treemap } else { Form::Icicle };
             }
-            if ui.available_width() > 190.0 {
+            if ui.available_width() > 190.0 && context.document.has_times() {
                 let place = if context.shared.step.is_some() { "at" } else { "at the peak," };
                 let words = format!("{place} step {}", context.step());
                 ui.add_space(8.0);

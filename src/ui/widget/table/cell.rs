@@ -2,7 +2,8 @@
 
 use egui::{Align2, Pos2, Rect, Stroke, StrokeKind, Vec2};
 
-use crate::ui::widget::controls::{paint_cut, paint_swatch};
+use crate::ui::widget::controls::paint_swatch;
+use crate::ui::widget::cut::Cut;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Slot, Theme, mix, size};
 
@@ -54,6 +55,8 @@ impl Column {
 pub struct Cell {
     /// Text.
     pub text: String,
+    /// Places of the parts of the text that tell it from others, [`Telling::places`](crate::ui::widget::telling::Telling::places).
+    pub told: Vec<usize>,
     /// Whether to use the monospaced font.
     pub mono: bool,
     /// Whether to use the tertiary text colour.
@@ -96,6 +99,13 @@ impl Cell {
     #[must_use]
     pub fn mono(text: impl Into<String>) -> Self {
         Self { text: text.into(), mono: true, ..Self::default() }
+    }
+
+    /// Keeps the parts of the text that tell it from others where it is cut.
+    #[must_use]
+    pub fn telling(mut self, told: Vec<usize>) -> Self {
+        self.told = told;
+        self
     }
 
     /// Uses the tertiary text colour.
@@ -243,5 +253,7 @@ pub(super) fn paint(painter: &egui::Painter, theme: &Theme, area: Rect, column: 
     } else {
         (Pos2::new(left, y), Align2::LEFT_CENTER)
     };
-    paint_cut(painter, (at, align), &cell.text, weight.at(size::SMALL), color, right - left);
+    let cut = Cut::telling(painter, (&cell.text, &cell.told), weight.at(size::SMALL), color, right - left);
+    let rect = align.anchor_size(at, cut.size());
+    cut.paint(painter, rect.min);
 }

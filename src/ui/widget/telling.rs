@@ -1,0 +1,145 @@
+//! What tells the texts of a column apart: a part of a text that another text has otherwise, all else being equal. Where
+//! there is no room for the whole, those parts stay.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+/// Texts that are looked at, from the first on; more are not compared with each other by eye.
+const MOST: usize = 20_000;
+
+/// The parts of the texts of a column, each with what it is beside.
+#[derive(Debug, Clone, Default)]
+pub struct Telling {
+    /// By hash of all other parts of a text: hash of the part that all have there; `None` where they differ.
+    beside: HashMap<u64, Option<u64>>,
+}
+
+impl Telling {
+    /// Compares the texts of a column.
+    pub fn of(texts: impl Iterator<Item = String>) -> Self {
+        let mut beside: HashMap<u64, Option<u64>> = HashMap::new();
+        for text in texts.take(MOST) {
+            let parts = parts_of(&text);
+            for (at, part) in parts.iter().enumerate() {
+                let own = hash(part);
+                let known = beside.entry(others(&parts, at)).or_insert(Some(own));
+                if *known != Some(own) {
+                    *known = None;
+                }
+            }
+        }
+        Self { beside }
+    }
+
+    /// Places of the parts of a text that tell it from the others.
+    #[must_use]
+    pub fn places(&self, text: &str) -> Vec<usize> {
+        let parts = parts_of(text);
+        (0..parts.len()).filter(|&at| self.beside.get(&others(&parts, at)) == Some(&None)).collect()
+    }
+}
+
+/// Ever shorter forms of a text that keep the parts at some places as long as they can; none without such places.
+pub fn forms(text: &str, told: &[usize]) -> impl Iterator<Item = String> {
+    let parts: Vec<String> = parts_of(text).into_iter().map(ToOwned::to_owned).collect();
+    let last = parts.len().saturating_sub(1);
+    let is_told = |at: &usize| told.contains(at);
+    // From the front: what all have, then the end, then what tells them apart.
+    let mut order: Vec<usize> = (0..last).filter(|at| !is_told(at)).collect();
+    order.extend((0..=last).filter(|at| *at == last && !is_told(at)));
+    let told_parts: Vec<usize> = (0..=last).filter(is_told).collect();
+    order.extend(told_parts.iter().take(told_parts.len().saturating_sub(1)));
+    let most = if told_parts.is_empty() { 0 } else { order.len() };
+    (1..=most).map(move |gone| without(&parts, &order[..gone]))
+}
+
+/// A text without the parts at some places, with an ellipsis in each gap.
+fn without(parts: &[String], gone: &[usize]) -> String {
+    let mut out = String::new();
+    let mut in_gap = false;
+    for (at, part) in parts.iter().enumerate() {
+        if gone.contains(&at) {
+            in_gap = true;
+            continue;
+        }
+        if std::mem::take(&mut in_gap) {
+            // A part of an argument brings its own sign.
+            out.push_str(if part.starts_with(['[', '.']) { "\u{2026}" } else { "\u{2026}/" });
+        }
+        out.push_str(part);
+    }
+    if in_gap {
+        out.push('\u{2026}');
+    }
+    out
+}
+
+/// The parts of a path of scopes, each with the slash behind it, or of an argument, each with its bracket or dot.
+fn parts_of(text: &str) -> Vec<&str> {
+    if text.contains('/') {
+        return text.split_inclusive('/').collect();
+    }
+    let mut ends: Vec<usize> = text.match_indices(['[', '.']).map(|(at, _)| at).filter(|&at| at > 0).collect();
+    ends.push(text.len());
+    let mut from = 0;
+    let mut parts = Vec::new();
+    for end in ends {
+        parts.push(&text[from..end]);
+        from = end;
+    }
+    parts
+}
+
+fn hash(part: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    part.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Hash of all parts but one.
+fn others(parts: &[&str], but: usize) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (parts.len(), but).hash(&mut hasher);
+    parts.iter().enumerate().filter(|(at, _)| *at != but).for_each(|(_, part)| part.hash(&mut hasher));
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_layer_stays_where_only_it_differs() {
+        let blocks = [0, 10, 17].map(|block| format!("XL/block_{block}/RelativeAttention_0/sub"));
+        let telling = Telling::of(blocks.iter().cloned());
+        let places = telling.places(&blocks[1]);
+        assert_eq!(places, [1]);
+        let forms: Vec<String> = forms(&blocks[1], &places).collect();
+        assert_eq!(
+            forms,
+            [
+                "\u{2026}/block_10/RelativeAttention_0/sub",
+                "\u{2026}/block_10/\u{2026}/sub",
+                "\u{2026}/block_10/\u{2026}"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_moments_of_an_optimizer_are_told_apart() {
+        let arguments =
+            ["state.opt_state[0].mu['wi_0'].value", "state.opt_state[0].nu['wi_0'].value"].map(str::to_owned);
+        let telling = Telling::of(arguments.iter().cloned());
+        let places = telling.places(&arguments[0]);
+        let forms: Vec<String> = forms(&arguments[0], &places).collect();
+        assert!(forms.contains(&"\u{2026}.mu\u{2026}.value".to_owned()), "{forms:?}");
+        assert!(forms.iter().all(|form| form.contains(".mu")), "{forms:?}");
+    }
+
+    #[test]
+    fn texts_that_have_nothing_in_common_keep_no_part() {
+        let telling = Telling::of(["a/b", "c/d/e"].into_iter().map(str::to_owned));
+        assert!(telling.places("a/b").is_empty());
+        assert_eq!(forms("a/b", &[]).count(), 0);
+    }
+}
