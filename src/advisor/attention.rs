@@ -92,6 +92,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
     let is_kept = has_backward && held.iter().filter(|t| case.memory.is_kept(t.family)).count() > 1;
     let checkpoint =
         is_kept.then_some("`jax.checkpoint` around the attention alone: only one layer's scores are live at a time");
+    let each = if has_backward { ", with `jax.checkpoint` around each," } else { "" };
     match in_the_way {
         None => {
             finding.advice.push(format!("{}{}{}", blockwise(case), padded(case, held), soft_capped(case, held)));
@@ -99,7 +100,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
         }
         Some(obstacle) => {
             finding.advice.extend(checkpoint.map(str::to_owned));
-            finding.advice.push(format!("{}{}", blockwise(case), obstacle.words(case.memory.is_gpu, has_backward)));
+            finding.advice.push(format!("{}{}", blockwise(case), obstacle.words(case.memory.is_gpu, each)));
         }
     }
 }
@@ -259,8 +260,8 @@ impl InTheWay {
         is_any_made(case, held, "compare", &is_drawn).then_some(Self::Dropout)
     }
 
-    fn words(&self, is_gpu: bool, has_backward: bool) -> String {
-        let each = if has_backward { ", with `jax.checkpoint` around each," } else { "" };
+    /// `each` is what to do besides with the blocks of queries.
+    fn words(&self, is_gpu: bool, each: &str) -> String {
         match self {
             Self::Dropout if is_gpu => {
                 "; it has no dropout on the probabilities, which this model uses: without it, or with dropout on the attention's result instead".to_owned()

@@ -190,10 +190,8 @@ impl Edit {
     /// The change with other names for what it names.
     #[must_use]
     pub fn renamed(&self, name: impl Fn(&str) -> String) -> Self {
-        let arguments = |of: &Arguments| match of.is_all() {
-            true => of.clone(),
-            false => Arguments(of.0.iter().map(|path| name(path)).collect()),
-        };
+        let renamed = |of: &Arguments| Arguments(of.0.iter().map(|path| name(path)).collect());
+        let arguments = |of: &Arguments| if of.is_all() { of.clone() } else { renamed(of) };
         let scope = |of: &String| if matches!(of.as_str(), SCAN | LOGITS) { of.clone() } else { name(of) };
         match self {
             Self::Donate(of) => Self::Donate(arguments(of)),
