@@ -66,6 +66,8 @@ pub struct Region {
     pub category: Category,
     /// Its largest buffer.
     pub largest: Option<BufferId>,
+    /// First point at which a buffer is live in it; `None` if none ever is.
+    pub first: Option<u32>,
 }
 
 /// Every buffer of a space by address and time.
@@ -162,6 +164,7 @@ impl MemoryMap {
             always_live: false,
             category: Category::Temporary,
             largest: None,
+            first: boxes.iter().map(|item| item.start).min(),
         };
         Self { points, height, regions: vec![region], boxes, ..Self::default() }.indexed()
     }
@@ -191,6 +194,7 @@ impl MemoryMap {
     fn place(&mut self, program: &Program, live: Option<&LiveRanges>, space: &SpaceAnalysis, id: AllocationId) {
         let allocation = &program.allocations[id.index()];
         let (always_live, region, base) = (allocation.is_indefinite(), self.regions.len() as u32, self.height);
+        let before = self.boxes.len();
         let mut largest: Option<BufferId> = None;
         for assigned in program.assigned_to(allocation) {
             let buffer = assigned.buffer;
@@ -221,7 +225,9 @@ impl MemoryMap {
             });
         }
         let size = allocation.size.0;
-        self.regions.push(Region { allocation: id, base, size, always_live, category: allocation.category(), largest });
+        let first = self.boxes[before..].iter().map(|item| item.start).min();
+        let category = allocation.category();
+        self.regions.push(Region { allocation: id, base, size, always_live, category, largest, first });
         self.height = base.saturating_add(size);
         if always_live {
             self.heap_base = self.height;

@@ -23,10 +23,11 @@ pub fn unwritten(
 ) {
     for region in data.map.regions.iter().filter(|region| region.always_live && region.category == Category::Output) {
         let end = region.base.saturating_add(region.size);
-        let inside = |address: u64| (region.base..end).contains(&address);
-        let boxes = data.map.boxes.iter().filter(|item| inside(item.address));
-        let first = boxes.map(|item| item.start).min().unwrap_or(data.map.points);
+        let first = region.first.unwrap_or(data.map.points);
         let area = window.rect_of((0.0, f64::from(first)), (region.base as f64, end as f64)).intersect(window.rect);
+        if area.height() < size::SMALL {
+            continue;
+        }
         let words = format!("reserved for results, {}", context.short(Bytes(region.size)));
         let font = Weight::Medium.at(size::SMALL);
         let galley = painter.layout_no_wrap(words, font, context.theme.text2);
