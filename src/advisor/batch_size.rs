@@ -30,7 +30,7 @@ fn in_units(case: &ProgramContext<'_>, size: i64) -> i64 {
 
 /// Whether a batch of another size is one whose memory cannot be told from that of the present one.
 fn is_beyond(case: &ProgramContext<'_>, now: i64, size: i64) -> bool {
-    case.memory.folded_below(case.program).is_some_and(|least| (size < least) != (now < least))
+    case.memory.is_folded(case.program, size) != case.memory.is_folded(case.program, now)
 }
 
 /// Largest batch per device that may fit if the compiler recomputes all it can.

@@ -421,6 +421,14 @@ impl Program {
         self.instructions.opcode.get(instruction.index()).map_or("", |&opcode| self.opcodes.name(opcode))
     }
 
+    /// Whether an instruction joins slices of an array that lie next to each other, such as those of a split prefetch: its
+    /// result occupies the addresses of its operands.
+    #[must_use]
+    pub fn joins_slices(&self, instruction: InstructionId) -> bool {
+        self.instructions.opcode.get(instruction.index()) == Some(&Opcode::CUSTOM_CALL)
+            && self.text.custom_call_target(instruction) == "ConcatBitcast"
+    }
+
     /// Shape of the defining instruction and the buffer's node in it; `None` if unknown.
     #[must_use]
     pub fn buffer_shape(&self, buffer: BufferId) -> Option<(&Shape, u32)> {

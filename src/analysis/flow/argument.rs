@@ -43,7 +43,7 @@ pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_par
             Opcode::CUSTOM_CALL if with_parts && program.instructions.operands_of(at).len() == 1 => {
                 value = Value::whole(operand(program, at, 0)?);
             }
-            Opcode::CUSTOM_CALL if program.text.custom_call_target(at) == CONCAT => {
+            Opcode::CUSTOM_CALL if program.joins_slices(at) => {
                 let whole = fetched_in_slices(program, at);
                 value = Value::whole(whole.or_else(|| operand(program, at, 0).filter(|_| with_parts))?);
             }
@@ -70,14 +70,11 @@ pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_par
     None
 }
 
-/// What joins the slices of an array that lie next to each other.
-const CONCAT: &str = "ConcatBitcast";
-
 /// The array that an operation holds whole because it was fetched slice by slice: every operand is a slice of this one
 /// array, or of its bytes, and together they have as many elements as it has.
 #[must_use]
 pub fn fetched_in_slices(program: &Program, at: InstructionId) -> Option<InstructionId> {
-    if program.text.custom_call_target(at) != CONCAT {
+    if !program.joins_slices(at) {
         return None;
     }
     let elements = |at: InstructionId| program.shape_of(at).map_or(0, |shape| shape.root().element_count());

@@ -44,7 +44,7 @@ pub fn hands_on(program: &Program, at: InstructionId) -> bool {
         | Opcode::ASYNC_DONE
         | Opcode::BITCAST
         | Opcode::GET_TUPLE_ELEMENT => true,
-        Opcode::CUSTOM_CALL => program.text.custom_call_target(at) == "ConcatBitcast",
+        Opcode::CUSTOM_CALL => program.joins_slices(at),
         _ => false,
     }
 }

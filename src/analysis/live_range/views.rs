@@ -1,26 +1,15 @@
 //! Custom calls whose results alias their operands: such an operand is live as long as the result.
 
 use super::LiveRanges;
-use crate::model::{FastMap, InstructionId, NO_ROW, Opcode, Program};
-
-/// Target of the calls that join split prefetches; their result occupies the addresses of the operands.
-const VIEW_TARGET: &str = "ConcatBitcast";
+use crate::model::{FastMap, InstructionId, NO_ROW, Program};
 
 impl LiveRanges {
     /// Last point of each buffer kept live by such a call, by buffer row.
     #[must_use]
     pub fn view_ends(&self, program: &Program) -> FastMap<u32, u32> {
         let mut ends = FastMap::default();
-        let calls: Vec<u32> = self
-            .flat
-            .sequence
-            .iter()
-            .copied()
-            .filter(|&row| {
-                program.instructions.opcode.get(row as usize) == Some(&Opcode::CUSTOM_CALL)
-                    && program.text.custom_call_target(InstructionId(row)) == VIEW_TARGET
-            })
-            .collect();
+        let calls: Vec<u32> =
+            self.flat.sequence.iter().copied().filter(|&row| program.joins_slices(InstructionId(row))).collect();
         if calls.is_empty() {
             return ends;
         }

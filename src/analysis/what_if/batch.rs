@@ -130,8 +130,7 @@ pub fn data_arguments(
             } else if let Some(place) = samples_behind(node, tiles).filter(|_| classes.of(base.buffer) != Class::Cache)
             {
                 parts = tiles[place];
-                let batch = dimensions.remove(place);
-                dimensions.insert(0, batch);
+                dimensions[..=place].rotate_right(1);
             }
             if accept(base, node, path, parts) {
                 // An argument that is sharded and not returned is data whatever its name.

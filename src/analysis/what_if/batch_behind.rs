@@ -51,8 +51,7 @@ pub(super) fn samples_of_fields<'a>(
             continue;
         };
         let mut dimensions = node.dimensions.clone();
-        let batch = dimensions.remove(place);
-        dimensions.insert(0, batch);
+        dimensions[..=place].rotate_right(1);
         found.push(DataArgument { base: row as u32, dimensions, parts: tiles[place], by_name: false });
     }
     let batch = found.first().map(DataArgument::batch)?;

@@ -35,7 +35,7 @@ impl Memory {
     #[must_use]
     pub fn global_batch(&self, program: &Program) -> Option<&batch::GlobalBatch> {
         let own = self.data.first().map_or(0, batch::DataArgument::batch);
-        if self.folded_below(program).is_some_and(|least| own < least) {
+        if self.is_folded(program, own) {
             return None;
         }
         let layers = self.kept.stacks.iter().map(|stack| stack.layers);
@@ -58,6 +58,12 @@ impl Memory {
                 (own as f64 > whole as f64 * CONVOLVES).then(|| self.pictures_of_a_sample(program, &convolved))?;
             Some((FOLDED_BELOW + pictures - 1) / pictures).filter(|&least| least > 1)
         })
+    }
+
+    /// Whether a batch per device is so small that the compiler computes the program's convolutions in other shapes.
+    #[must_use]
+    pub fn is_folded(&self, program: &Program, batch: i64) -> bool {
+        self.folded_below(program).is_some_and(|least| batch < least)
     }
 
     /// How many pictures of each sample are convolved at once, such as the frames of a video: the fewest in any of the
@@ -92,8 +98,8 @@ impl State<'_> {
         if (scaled as f64 - batch as f64 * factor).abs() > 1e-9 {
             self.warn(format!("a batch of {batch} per device becomes {scaled}"));
         }
-        let folded = |size: i64| self.memory.folded_below(self.program).is_some_and(|least| size < least);
-        if folded(batch) != folded(scaled) {
+        let is_folded = |size: i64| self.memory.is_folded(self.program, size);
+        if is_folded(batch) != is_folded(scaled) {
             self.decline(format!(
                 "with fewer than {} samples per device the compiler folds rows of what is convolved into the batch and keeps copies in both shapes, so memory does not follow the batch from {batch} to {scaled}",
                 self.memory.folded_below(self.program).unwrap_or(FOLDED_BELOW)
@@ -149,9 +155,7 @@ impl State<'_> {
     /// Declines to predict another type for convolutions of a few samples: the compiler may keep values in both types.
     pub(super) fn decline_small_convolutions(&mut self) {
         let batch = self.memory.data.first().map(batch::DataArgument::batch);
-        if let (Some(batch), Some(least)) = (batch, self.memory.folded_below(self.program))
-            && batch < least
-        {
+        if let Some(batch) = batch.filter(|&batch| self.memory.is_folded(self.program, batch)) {
             self.decline(format!(
                 "convolutions of {batch} samples per device are computed in folded shapes, which the compiler chooses anew for each type; it may need more memory in a narrower one"
             ));

@@ -47,15 +47,14 @@ pub fn show(
         });
         let program = context.shared.program;
         let mut any = false;
-        for finding in advice.map_or(&[][..], |a| &a.findings) {
-            if finding.program == Some(program) && !finding.edits().is_empty() && finding.weight() > 0 {
-                any = true;
-                row(ui, context, &mut state.alone, finding, result);
-            }
-        }
-        if let Some(edit) = micro_batches(advice, program, &context.shared.changes) {
+        for finding in listed(advice, program) {
             any = true;
-            let shown = Shown::new(std::slice::from_ref(&edit), ChangesResults::No, MICRO);
+            row(ui, context, &mut state.alone, finding, result);
+        }
+        let micro = micro_batches(advice, program, &context.shared.changes);
+        if let Some(edit) = &micro {
+            any = true;
+            let shown = Shown::new(std::slice::from_ref(edit), ChangesResults::No, MICRO);
             change_row(ui, context, &mut state.alone, shown, result);
         }
         if advice.is_some() && !any {
@@ -66,10 +65,16 @@ pub fn show(
         }
         Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 16 }).show(ui, |ui| {
             field(ui, context, state);
-            own(ui, context, state, advice, result);
+            own(ui, context, state, (advice, micro.as_ref()), result);
             buttons(ui, context, state, advice, result);
         });
     });
+}
+
+/// The findings of a program that have a row: those whose changes save something.
+fn listed(advice: Option<&Advice>, program: usize) -> impl Iterator<Item = &Finding> {
+    let findings = advice.into_iter().flat_map(|advice| &advice.findings);
+    findings.filter(move |f| f.program == Some(program) && !f.edits().is_empty() && f.weight() > 0)
 }
 
 /// Why micro-batches are offered beside a smaller batch.
@@ -289,24 +294,21 @@ fn own(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     state: &mut State,
-    advice: Option<&Advice>,
+    (advice, micro): (Option<&Advice>, Option<&Edit>),
     result: Option<&WhatIfResult>,
 ) {
     let theme = context.theme;
     let mut gone = None;
     let program = context.shared.program;
     let changes = &context.shared.changes;
-    let micro = micro_batches(advice, program, changes);
     let is_switch = |only: &Edit, edit: &Edit| match (only, edit) {
         (Edit::Remat(scope, _), Edit::Remat(of, _)) => scope == of,
         _ => only == edit,
     };
     // A finding of several changes has one switch for all of them.
     let is_found = |edit: &Edit| {
-        let of_program = advice.into_iter().flat_map(|a| &a.findings).filter(|f| f.program == Some(program));
-        let mut listed = of_program.filter(|finding| finding.weight() > 0);
-        micro.as_ref() == Some(edit)
-            || listed.any(|finding| match finding.edits() {
+        micro == Some(edit)
+            || listed(advice, program).any(|finding| match finding.edits() {
                 [only] => is_switch(only, edit),
                 several => several.contains(edit) && changes.are_on(several),
             })
