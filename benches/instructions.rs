@@ -30,10 +30,12 @@ const FILE: &str =
 const EXPECTED: &str = "benches/instructions.txt";
 /// More than this against what is expected is a failure.
 const TOLERANCE: f64 = 0.10;
-/// Times that a stage is counted; the least counts. A frame may find what another thread has just finished.
+/// Times that a stage is counted; the least counts.
 const COUNTS: usize = 3;
 /// Frames drawn of each view.
 const FRAMES: usize = 20;
+/// Frames one after the other in which no job runs, before the frames of a view are counted.
+const QUIET: usize = 10;
 const VIEWS: [&str; 4] = ["overview", "timeline", "buffers", "treemap"];
 
 /// Layers of the larger program: as many buffers as the program of a large model has.
@@ -79,6 +81,17 @@ fn frame(ctx: &egui::Context, app: &mut App, time: f64, pointer: Pos2) {
     output.drop_without_applying_deltas();
 }
 
+/// Draws frames until nothing is being worked out any more. A frame that takes what a job has found may begin the next
+/// job, so that one frame without a job is not enough.
+fn settle(ctx: &egui::Context, app: &mut App) {
+    let mut quiet = 0;
+    while quiet < QUIET {
+        quiet = if app.is_busy() { 0 } else { quiet + 1 };
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        frame(ctx, app, 1.0, Pos2::ZERO);
+    }
+}
+
 /// Runs one stage, with what it needs before it.
 fn run(stage: &str, path: &Path) {
     if stage == "stage_frames" {
@@ -89,10 +102,7 @@ fn run(stage: &str, path: &Path) {
             app.link = Some(DeepLink { view: Some(view.to_owned()), ..DeepLink::default() });
             app.follow_link();
             frame(&ctx, &mut app, 0.0, Pos2::ZERO);
-            while app.is_busy() {
-                std::thread::sleep(std::time::Duration::from_millis(5));
-                frame(&ctx, &mut app, 1.0, Pos2::ZERO);
-            }
+            settle(&ctx, &mut app);
             stage_frames(&ctx, &mut app);
         }
         return;
