@@ -1,5 +1,7 @@
 //! Words in argument paths, and what they indicate.
 
+use smallvec::SmallVec;
+
 /// Names of arguments that hold one sample after another.
 const DATA_NAMES: &[&str] = &[
     "tokens",
@@ -110,30 +112,28 @@ impl Hint {
     /// Classifies a path.
     #[must_use]
     pub fn of(path: &str) -> Self {
-        let words: Vec<String> = path
-            .split(|c: char| !c.is_alphanumeric() && c != '_')
-            .filter(|word| !word.is_empty())
-            .map(str::to_ascii_lowercase)
-            .collect();
-        let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-        let is_cache = |word: &String| {
+        let lower = path.to_ascii_lowercase();
+        let words: SmallVec<[&str; 16]> =
+            lower.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
+        let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+        let is_cache = |word: &&str| {
             // Among parameters, `kv` is a projection to keys and values.
-            (CACHES.contains(&word.as_str()) && !(word == "kv" && has(WEIGHTS)))
+            (CACHES.contains(word) && !(*word == "kv" && has(WEIGHTS)))
                 || ["cache", "caches"]
                     .iter()
                     .any(|end| word.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('_')))
         };
         // One of several: `generator_opt`.
         let is_someones_optimizer =
-            |word: &String| ["_opt", "_optim", "_optimizer", "_opt_state"].iter().any(|end| word.ends_with(end));
+            |word: &&str| ["_opt", "_optim", "_optimizer", "_opt_state"].iter().any(|end| word.ends_with(end));
         // The word `value` is where some libraries keep the array itself.
-        let last = words.iter().rev().find(|word| word.as_str() != "value").map_or("", String::as_str);
+        let last = words.iter().rev().find(|word| **word != "value").copied().unwrap_or_default();
         if has(OPTIMIZER) {
             Self::Optimizer
         } else if words.iter().any(is_cache) {
             Self::Cache
         } else if (has(MAYBE_OPTIMIZER) || words.iter().any(is_someones_optimizer))
-            && !words.first().is_some_and(|word| WEIGHTS.contains(&word.as_str()))
+            && !words.first().is_some_and(|word| WEIGHTS.contains(word))
         {
             Self::MaybeOptimizer
         } else if has(KEYS) || (last == "key" && words.len() <= 2) {
@@ -142,9 +142,7 @@ impl Hint {
             Self::Weight
         } else if holds_state(path) {
             Self::State
-        } else if holds_samples(path)
-            || has(SAMPLES)
-            || words.first().is_some_and(|word| FIRST_SAMPLES.contains(&word.as_str()))
+        } else if holds_samples(path) || has(SAMPLES) || words.first().is_some_and(|word| FIRST_SAMPLES.contains(word))
         {
             Self::Samples
         } else if words.len() > 1 {
