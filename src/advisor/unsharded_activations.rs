@@ -1,7 +1,7 @@
 //! Rule `unsharded_activations`: temporaries that hold the global batch on every device.
 
 use super::finding::{ChangesResults, Finding};
-use super::program_context::{AtPeak, ProgramContext, Total};
+use super::program_context::{ProgramContext, Total};
 use crate::analysis::what_if::Edit;
 use crate::model::Bytes;
 
@@ -11,10 +11,9 @@ pub const NAME: &str = "unsharded_activations";
 /// Looks for temporaries at the peak that hold the global batch.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(batch) = case.memory.global_batch(case.program) else { return };
-    let place = |t: &AtPeak| batch.dimension(case.node(t.buffer)?);
-    // What is divided along another dimension is as small as if it were divided along the batch.
-    let is_whole = |t: &&AtPeak| place(t).is_some_and(|at| !case.memory.is_divided_besides(case.program, t.buffer, at));
-    let held: Vec<_> = case.peak.iter().filter(is_whole).collect();
+    // What is divided over the same devices along another dimension is as small as if it were divided along the batch.
+    let whole = case.memory.whole_batches(case.program, &case.peak.iter().map(|t| t.buffer).collect());
+    let held: Vec<_> = case.peak.iter().filter(|t| whole.contains_key(&t.buffer)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_worth(bytes) {
         return;

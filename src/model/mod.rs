@@ -19,6 +19,7 @@ mod runtime;
 mod shape;
 mod shape_parse;
 mod shape_text;
+mod sharding;
 mod strings;
 mod tiles;
 mod tpu;
@@ -45,13 +46,14 @@ pub use opcode::{Opcode, OpcodeTable};
 pub use profile::{Fact, LiveRangeTable, Profile, SourceInfo};
 pub use program::{
     BufferDonor, Computation, InputOutputAlias, Instructions, Metadata, Operands, OutputOperandAlias, Program,
-    ProgramText, ProgramTextHandle, ScopedMemory, Sharding, ShardingKind, SourceLine, SparseLists,
+    ProgramText, ProgramTextHandle, ScopedMemory, SourceLine, SparseLists,
 };
 pub use reported::{ReportedPeak, ReportedRanges, ReportedSpace, ReportedUse};
 pub use runtime::{
     AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Clock, Execution, GivenPeak, LiveAllocation,
 };
 pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode, outline};
+pub use sharding::{DeviceOrder, Sharding, ShardingKind};
 pub use strings::Strings;
 pub use tiles::{
     ExecutionProfile, LARGEST_ROWS, LiveNode, Liveness, TileCategory, TileColumn, TileMemory, TileProgram, TileRow,

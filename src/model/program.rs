@@ -11,6 +11,7 @@ use super::ids::{BufferId, ComputationId, InstructionId, NO_ROW, ShapeId};
 use super::opcode::{Opcode, OpcodeTable};
 use super::reported::{ReportedRanges, ReportedSpace, ReportedUse};
 use super::shape::{Shape, ShapeNode};
+use super::sharding::Sharding;
 
 /// A program and its memory. Columns that a format does not have are empty.
 #[derive(Debug, Clone, Default)]
@@ -229,70 +230,6 @@ pub struct OutputOperandAlias {
     pub operand: i64,
     /// Shape index in the operand.
     pub operand_index: Vec<i64>,
-}
-
-/// The sharding of a value over devices (`OpSharding`).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sharding {
-    /// Kind of sharding.
-    pub kind: ShardingKind,
-    /// Number of shards along each dimension; a last value beyond the rank is the number of replicas.
-    pub tiles: Vec<i64>,
-    /// Whether the last value of `tiles` is the number of replicas.
-    pub replicate_on_last: bool,
-    /// Shardings of the elements of a tuple.
-    pub elements: Vec<Self>,
-}
-
-/// Kinds of [`Sharding`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ShardingKind {
-    /// A full copy on every device.
-    #[default]
-    Replicated,
-    /// On a single device.
-    Maximal,
-    /// A tuple with a sharding for each element.
-    Tuple,
-    /// Split into shards.
-    Tiled,
-    /// Manually partitioned.
-    Manual,
-    /// Any other kind.
-    Unknown,
-}
-
-impl Sharding {
-    /// In words: `replicated`, `sharded 4 × 1`.
-    #[must_use]
-    pub fn in_words(&self) -> String {
-        match self.kind {
-            ShardingKind::Replicated => "replicated".to_owned(),
-            ShardingKind::Maximal => "on one device".to_owned(),
-            ShardingKind::Tuple => "per element".to_owned(),
-            ShardingKind::Manual => "manual".to_owned(),
-            ShardingKind::Unknown => "unknown".to_owned(),
-            ShardingKind::Tiled if self.parts() <= 1 => "replicated".to_owned(),
-            ShardingKind::Tiled => {
-                let copies = if self.replicate_on_last { self.tiles.split_last() } else { None };
-                let dims = copies.map_or(&self.tiles[..], |(_, dims)| dims);
-                let words: Vec<String> = dims.iter().take(16).map(ToString::to_string).collect();
-                let copies = copies.map(|(&n, _)| n).filter(|&n| n > 1).map(|n| format!(", {n} copies"));
-                format!("sharded {}{}", words.join(" \u{d7} "), copies.unwrap_or_default())
-            }
-        }
-    }
-
-    /// Number of distinct shards; 1 if replicated.
-    #[must_use]
-    pub fn parts(&self) -> i64 {
-        if self.kind != ShardingKind::Tiled {
-            return 1;
-        }
-        let dims =
-            if self.replicate_on_last { self.tiles.split_last().map_or(&[][..], |(_, d)| d) } else { &self.tiles };
-        dims.iter().fold(1i64, |n, &d| n.saturating_mul(d.max(1)))
-    }
 }
 
 /// Source information of an instruction.

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::batch::{self, GlobalBatch};
+use super::batch;
 use super::batch_by_shape;
+use super::global_batch::GlobalBatch;
 use super::memory::{Item, Memory, Owner};
 use super::resize;
 use crate::model::{FastSet, Program, ShapeNode, outline};

@@ -1,9 +1,11 @@
 //! Which dimensions of each buffer follow the batch, or another dimension of arguments, as the data flow tells.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::base::{Base, Role};
-use super::follows::{Divided, Follows, bit};
+use super::follows::{Divided, Follows};
+use super::global_batch::{BatchDevices, FromFlow};
 use super::memory::{Item, Memory, Owner};
 use crate::analysis::flow::dimensions::{Mark, follow};
 use crate::analysis::once::once;
@@ -49,44 +51,63 @@ impl Memory {
     /// there and not gathered: columns of a product with a part of a weight.
     pub(super) fn divided(&self, program: &Program) -> &Divided {
         once(&self.divided, || {
-            let (mut seeds, mut parts, mut wholes) = (Vec::new(), FastSet::default(), FastSet::default());
+            let batch = BatchDevices::new(program, &self.base, &self.data);
+            // Dimensions of one size on each device, and their sizes where they are gathered.
+            let mut seeds: BTreeMap<i64, (Vec<BufferId>, FastSet<i64>, Vec<Mark>)> = BTreeMap::new();
             for (_, base) in self.base.iter().enumerate().filter(|row| !self.is_data(row.0)) {
                 let Role::Argument { number, .. } = base.role else { continue };
                 let sharding = program.sharding_of_parameter(number).filter(|sharding| sharding.parts() > 1);
                 let Some((node, sharding)) = program.buffer_node(base.buffer).zip(sharding) else { continue };
+                let rank = node.dimensions.len();
                 // Experts come before the rows and columns of their matrices: where the tokens of all devices meet some
                 // of them, these could be dispatched in groups.
-                let first = node.dimensions.len().saturating_sub(2);
-                let sizes = node.dimensions.iter().zip(&sharding.tiles).zip(0u32..).skip(first);
+                let sizes = node.dimensions.iter().zip(&sharding.tiles).zip(0u32..).skip(rank.saturating_sub(2));
                 for ((&size, &count), dimension) in sizes.filter(|((size, count), _)| **size > 1 && **count > 1) {
-                    seeds.push((base.buffer, Mark { dimension, inner: 1, size }));
-                    parts.insert(size);
+                    if batch.is_some_and(|batch| batch.are_besides(sharding, dimension as usize, rank)) {
+                        continue;
+                    }
+                    let (buffers, wholes, marks) = seeds.entry(size).or_default();
+                    buffers.push(base.buffer);
+                    marks.push(Mark { dimension, inner: 1, size });
                     wholes.insert(size.saturating_mul(count));
                 }
             }
             if seeds.is_empty() {
-                return Divided::default();
+                return Divided { is_whole: true, ..Divided::default() };
             }
-            let followed = follow(program, seeds.into_iter());
-            let is_part =
-                |mark: &&Mark| mark.dimension < u32::BITS && parts.contains(&mark.size) && !wholes.contains(&mark.size);
-            let in_buffer = |item: &Item| {
-                let marks = followed.in_buffer(program, item.buffer).iter();
-                marks.filter(is_part).fold(0u32, |set, mark| set | 1 << mark.dimension)
-            };
-            let by_item: Vec<u32> = self.items.iter().map(in_buffer).collect();
-            let mut by_buffer: FastMap<BufferId, u32> = FastMap::default();
-            for (item, &set) in self.items.iter().zip(&by_item).filter(|row| *row.1 != 0) {
-                *by_buffer.entry(item.buffer).or_default() |= set;
+            let mut by_item = vec![0u32; self.items.len()];
+            let mut is_whole = true;
+            for (size, (buffers, wholes, marks)) in seeds {
+                let followed = follow(program, buffers.into_iter().zip(marks));
+                is_whole &= followed.is_whole;
+                let is_part =
+                    |mark: &&Mark| mark.dimension < u32::BITS && mark.size == size && !wholes.contains(&mark.size);
+                for (item, set) in self.items.iter().zip(&mut by_item) {
+                    let marks = followed.in_buffer(program, item.buffer).iter();
+                    *set = marks.filter(is_part).fold(*set, |set, mark| set | 1 << mark.dimension);
+                }
             }
-            Divided { by_item, by_buffer }
+            Divided { by_item, is_whole }
         })
     }
 
-    /// Whether a device has only its part of a buffer, along another dimension than one.
+    /// What the data flow tells of an item.
+    pub(super) fn from_flow(&self, program: &Program, item: usize) -> FromFlow {
+        let divided = self.divided(program);
+        let batch = self.followed(program).get(item).map_or(0, |follows| follows.set());
+        FromFlow { is_whole: divided.is_whole, parts: divided.by_item.get(item).copied().unwrap_or_default(), batch }
+    }
+
+    /// The dimensions of buffers that hold the batch of all devices, where they are divided over these along no other.
     #[must_use]
-    pub fn is_divided_besides(&self, program: &Program, buffer: BufferId, dimension: usize) -> bool {
-        self.divided(program).by_buffer.get(&buffer).is_some_and(|set| set & !bit(dimension) != 0)
+    pub fn whole_batches(&self, program: &Program, buffers: &FastSet<BufferId>) -> FastMap<BufferId, usize> {
+        let Some(batch) = self.global_batch(program) else { return FastMap::default() };
+        let meant = self.items.iter().enumerate().filter(|row| buffers.contains(&row.1.buffer));
+        let place = |(item, of): (usize, &Item)| {
+            let place = batch.dimension(program.buffer_node(of.buffer)?, self.from_flow(program, item))?;
+            Some((of.buffer, place))
+        };
+        meant.filter_map(place).collect()
     }
 
     /// Which dimensions of each item follow those of some buffers, by item.

@@ -1,7 +1,6 @@
 //! What the data flow tells of the dimensions of a buffer.
 
 use crate::analysis::flow::dimensions::Mark;
-use crate::model::{BufferId, FastMap};
 
 /// What the data flow tells of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,9 +28,14 @@ impl Follows {
         }
     }
 
+    /// The dimensions, one bit for each; none where that cannot be told.
+    pub(super) const fn set(self) -> u32 {
+        if let Self::In(set) = self { set } else { 0 }
+    }
+
     /// The dimensions, ascending.
     pub(super) fn dimensions(self) -> impl Iterator<Item = usize> {
-        let set = if let Self::In(set) = self { set } else { 0 };
+        let set = self.set();
         (0..u32::BITS as usize).filter(move |&place| set >> place & 1 == 1)
     }
 
@@ -52,8 +56,8 @@ impl Follows {
 pub(super) struct Divided {
     /// By item; empty where no weight is divided.
     pub by_item: Vec<u32>,
-    /// By buffer, where there are any.
-    pub by_buffer: FastMap<BufferId, u32>,
+    /// Whether the data flow was followed to its end: what is not in here is divided along no dimension of weights.
+    pub is_whole: bool,
 }
 
 /// A set of one dimension.

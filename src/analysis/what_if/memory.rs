@@ -10,6 +10,7 @@ use super::batch::{self, DataArgument};
 use super::edit::Arguments;
 use super::followers::{Followers, Temporaries};
 use super::follows::{Divided, Follows};
+use super::global_batch::GlobalBatch;
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::resize;
@@ -152,7 +153,7 @@ pub struct Memory {
     /// Outlines of the arguments that hold no batch, once somebody asked: see [`batch::weights`].
     pub(super) weights: OnceLock<FastSet<Vec<i64>>>,
     /// How the global batch is recognised, once somebody asked.
-    pub(super) global_batch: OnceLock<Option<batch::GlobalBatch>>,
+    pub(super) global_batch: OnceLock<Option<GlobalBatch>>,
     /// Whether anything is of a backward pass, once somebody asked.
     has_backward: OnceLock<bool>,
     /// Batch below which convolutions are folded, once somebody asked.

@@ -21,6 +21,7 @@ mod follow;
 mod followed;
 mod followers;
 mod follows;
+mod global_batch;
 mod in_loops;
 mod in_parts;
 mod memory;

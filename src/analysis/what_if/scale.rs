@@ -4,6 +4,7 @@ use super::batch;
 use super::batch_by_shape;
 use super::by_size::BySize;
 use super::follows::Follows;
+use super::global_batch::GlobalBatch;
 use super::memory::{Memory, Owner};
 use super::resize;
 use super::saved_for_backward::is_among;
@@ -33,13 +34,13 @@ impl Memory {
     /// How the global batch is recognised; `None` if no argument's batch is sharded, or the batch per device is too
     /// small to recognise, or so small that convolutions fold rows into it, in as many parts as there may be devices.
     #[must_use]
-    pub fn global_batch(&self, program: &Program) -> Option<&batch::GlobalBatch> {
+    pub fn global_batch(&self, program: &Program) -> Option<&GlobalBatch> {
         let own = self.data.first().map_or(0, batch::DataArgument::batch);
         if self.is_folded(program, own) {
             return None;
         }
         let layers = self.kept.stacks.iter().map(|stack| stack.layers);
-        once(&self.global_batch, || batch::GlobalBatch::new(program, &self.base, &self.data, layers)).as_ref()
+        once(&self.global_batch, || GlobalBatch::new(program, &self.base, &self.data, layers)).as_ref()
     }
 
     /// Batch per device below which the compiler computes the program's convolutions in other shapes; `None` if it has

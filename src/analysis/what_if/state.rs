@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::base::{Base, Role};
 use super::edit::{Arguments, Edit};
-use super::follows::bit;
 use super::memory::{Item, Memory, Owner};
 use super::resize;
 use super::saved_for_backward::is_among;
@@ -459,11 +458,10 @@ impl<'a> State<'a> {
             self.warn("no argument's batch is sharded over devices: nothing is changed".to_owned());
             return;
         };
-        let divided = &memory.divided(self.program).by_item;
         let items = self.items_of(|owner| matches!(owner, Owner::Family(_)));
-        let with_parts = items.map(|item| (item, divided.get(item).copied().unwrap_or_default()));
-        let changed = self.change_by(with_parts, |node, divided| {
-            let Some(at) = whole.dimension(node).filter(|&at| divided & !bit(at) == 0) else { return false };
+        let with_flow = items.map(|item| (item, memory.from_flow(self.program, item)));
+        let changed = self.change_by(with_flow, |node, flow| {
+            let Some(at) = whole.dimension(node, flow) else { return false };
             let size = node.dimensions[at];
             if size % parts == 0 {
                 resize::set_dimension(node, at, size / parts);

@@ -6,7 +6,7 @@ use super::directory::Directory;
 use super::fields::module;
 use super::region::Region;
 use crate::decode::reporter::Reporter;
-use crate::model::{BufferDonor, InputOutputAlias, Program, Sharding, ShardingKind, SourceLine};
+use crate::model::{BufferDonor, DeviceOrder, InputOutputAlias, Program, Sharding, ShardingKind, SourceLine};
 
 /// Generated types of `proto/hlo.proto`.
 #[expect(clippy::pedantic, missing_docs, reason = "generated code")]
@@ -134,8 +134,10 @@ pub fn sharding(message: &proto::OpSharding, depth: usize) -> Sharding {
     };
     let mut tiles = message.tile_assignment_dimensions.clone();
     let mut kind = kind;
+    let mut order = order(message);
     if let (true, Some(named)) = (tiles.is_empty(), &message.named_sharding) {
         tiles = named_tiles(named);
+        order = named_order(named);
         if kind == ShardingKind::Replicated && tiles.iter().any(|&parts| parts > 1) {
             kind = ShardingKind::Tiled;
         }
@@ -146,7 +148,39 @@ pub fn sharding(message: &proto::OpSharding, depth: usize) -> Sharding {
         Vec::new()
     };
     let copies = message.replicate_on_last_tile_dim || !message.last_tile_dims.is_empty();
-    Sharding { kind, tiles, replicate_on_last: copies, elements }
+    Sharding { kind, tiles, replicate_on_last: copies, order, elements }
+}
+
+/// The devices of the shards: a list, or in the form of `IotaTileAssignment`.
+fn order(message: &proto::OpSharding) -> DeviceOrder {
+    match (&message.tile_assignment_devices[..], &message.iota_reshape_dims[..]) {
+        ([], []) => DeviceOrder::Unknown,
+        ([], dimensions) => DeviceOrder::Arranged {
+            dimensions: dimensions.to_vec(),
+            transposed: message
+                .iota_transpose_perm
+                .iter()
+                .map(|&place| usize::try_from(place).unwrap_or(usize::MAX))
+                .collect(),
+        },
+        (devices, _) => DeviceOrder::Listed(devices.to_vec()),
+    }
+}
+
+/// The devices of the shards of a mesh: those of the axes that divide a dimension, in the order of the dimensions, then
+/// copies along all other axes. Unknown for meshes of chosen devices and for parts of axes.
+fn named_order(named: &proto::NamedShardingProto) -> DeviceOrder {
+    let Some(mesh) = named.mesh.as_ref().filter(|mesh| mesh.device_ids.is_empty()) else { return DeviceOrder::Unknown };
+    let mut transposed = Vec::new();
+    for axis in named.dim_shardings.iter().flat_map(|dimension| &dimension.axes) {
+        match usize::try_from(axis.mesh_axis_index) {
+            Ok(place) if axis.sub_axis_info.is_none() && !transposed.contains(&place) => transposed.push(place),
+            _ => return DeviceOrder::Unknown,
+        }
+    }
+    let others: Vec<usize> = (0..mesh.axes.len()).filter(|place| !transposed.contains(place)).collect();
+    transposed.extend(others);
+    DeviceOrder::Arranged { dimensions: mesh.axes.iter().map(|axis| axis.size).collect(), transposed }
 }
 
 /// Parts of each dimension from the mesh axes that divide it.
