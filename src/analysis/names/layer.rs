@@ -97,6 +97,21 @@ fn stems_in_the_middle(names: &[&str]) -> BTreeSet<String> {
     inside.into_keys().map(str::to_owned).collect()
 }
 
+/// Stems whose numbers are those of layers, and the numbers behind them those of modules of a layer: `edge` of `edge0_1`
+/// and `edge11_2`. None where anything else has more numbers.
+fn numbers_in_stems<'a>(outer: &BTreeMap<&'a str, BTreeSet<u64>>) -> BTreeSet<&'a str> {
+    let mut inside: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+    let mut most = 0;
+    for (stem, numbers) in outer.iter().filter(|row| row.1.len() > 1) {
+        match stem.strip_suffix('_').and_then(at_the_end) {
+            Some((of, number, _)) => _ = inside.entry(of).or_default().insert(number),
+            None => most = most.max(numbers.len()),
+        }
+    }
+    inside.retain(|_, numbers| numbers.len() > LEAST_MODULES.max(most));
+    inside.into_keys().collect()
+}
+
 /// The numbered scopes of an op name, outermost first, but for einsum formulas.
 fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
     let Some((_, scopes)) = parts.split_last() else { return Vec::new() };
@@ -343,6 +358,14 @@ impl Layers {
             .map(|((first, _, second), _)| (first.to_owned(), second.to_owned()))
             .collect();
         layers.shared = modules.into_iter().filter(|row| are_twins(&row.1)).map(|row| row.0.to_owned()).collect();
+        let in_stems = numbers_in_stems(&outer);
+        if !in_stems.is_empty() {
+            let mut middles = stems_in_the_middle(&names);
+            middles.retain(|stem| in_stems.contains(stem.as_str()));
+            if !middles.is_empty() {
+                return Self { stems: middles.clone(), middles, ..Self::default() };
+            }
+        }
         if layers.stems.is_empty() {
             layers.ends = stems_at_the_end(&names);
             if layers.ends.is_empty() {
@@ -487,6 +510,25 @@ mod tests {
         // Steps of normalising that have nothing in common are none.
         let others = [name("l", 1, "norm"), name("l", 2, "distance"), name("l", 2, "loss")];
         assert_eq!(of(&others), None);
+    }
+
+    #[test]
+    fn modules_numbered_within_numbered_layers_are_no_layers() {
+        let module = |kind: &str, layer: usize| {
+            ["1", "2", "n"].map(|module| format!("jit(update)/transpose(jvp({kind}{layer}_{module}))/mul"))
+        };
+        let mut names: Vec<String> =
+            (0..6).flat_map(|layer| [module("edge", layer), module("node", layer)]).flatten().collect();
+        names.extend(["1", "2"].map(|module| format!("jit(update)/jvp(in_edges_{module})/mul")));
+        let layers = Layers::new(names.iter().map(String::as_str));
+        let of = |name: &str| layers.of(name).map(|layer| (layer.name, layer.pattern));
+        assert_eq!(of(&names[0]), Some(("edge0".to_owned(), "edge*".to_owned())));
+        assert_eq!(of(&names[34]), Some(("node5".to_owned(), "node*".to_owned())));
+        assert_eq!(of(&names[36]), None);
+        // Networks of two parts, in more layers than there are such parts.
+        names.extend((0..9).map(|layer| format!("jit(update)/jvp(block_{layer})/mul")));
+        let layers = Layers::new(names.iter().map(String::as_str));
+        assert_eq!(layers.of("jit(update)/jvp(block_3)/mul").map(|layer| layer.name), Some("block_3".to_owned()));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! A first pass locates every record while another thread reads the buffer assignment; then several threads decode the
 //! instructions into columns. Names and metadata are read from the file's bytes on demand.
 
+mod argument_names;
 mod assignment;
 mod dimensions;
 mod directory;
@@ -34,8 +35,8 @@ use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::reporter::Reporter;
 use super::wire::{LEN, Reader, VARINT, WireError, field};
 use crate::model::{
-    Buffers, Computation, ComputationId, NO_ROW, Profile, Program, ProgramText as _, ProgramTextHandle, Shape, ShapeId,
-    SparseLists, percent,
+    Buffers, Computation, ComputationId, FastMap, NO_ROW, Profile, Program, ProgramText as _, ProgramTextHandle, Shape,
+    ShapeId, SparseLists, percent,
 };
 use crate::source::{Cancelled, Input, Progress, SharedBytes, Stage};
 
@@ -196,12 +197,13 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
         .and_then(|number| numbers.get(&number).copied())
         .map(ComputationId)
         .or_else(|| entry_by_name(&module, &directory, progress));
-    let text = text::HloText {
+    let mut text = text::HloText {
         computations: directory.computations.iter().map(|entry| entry.offset).collect(),
         frames: small.take_frames(),
         in_order: !decoded.out_of_order,
         records: decoded.records,
         module: module.clone(),
+        restored: FastMap::default(),
     };
     let mut program = Program {
         name: directory.name,
@@ -211,7 +213,6 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
         instructions,
         computations,
         entry,
-        text: ProgramTextHandle(Arc::new(text)),
         has_buffer_assignment,
         buffers: Buffers { number: assignment.number, size: assignment.size, color: assignment.color, ..buffers },
         allocations: assignment.allocations,
@@ -221,6 +222,8 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
         ..Program::default()
     };
     small.fill(&mut program);
+    text.restored = argument_names::restored(&program, |at| text.is_name_lost(at), |at| text.op_name(at));
+    program.text = ProgramTextHandle(Arc::new(text));
     tuple_argument::split(&mut program, reporter);
     Ok(program)
 }
@@ -295,6 +298,7 @@ fn entry_by_name(module: &Region, directory: &Directory, progress: &Progress) ->
         in_order: false,
         computations: directory.computations.iter().map(|entry| entry.offset).collect(),
         frames: small::StackFrames::default(),
+        restored: FastMap::default(),
     };
     if directory.entry_name.is_empty() {
         return None;

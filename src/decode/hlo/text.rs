@@ -10,8 +10,8 @@ use super::region::Region;
 use super::small::{StackFrames, proto, sharding};
 use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
 use crate::model::{
-    Bytes, ComputationId, DimensionNumbers, InstructionId, MemorySpace, Metadata, ProgramText, ScopedMemory, Sharding,
-    SourceLine,
+    Bytes, ComputationId, DimensionNumbers, FastMap, InstructionId, MemorySpace, Metadata, ProgramText, ScopedMemory,
+    Sharding, SourceLine,
 };
 
 /// The module's bytes with the offsets of its records.
@@ -28,6 +28,8 @@ pub struct HloText {
     pub in_order: bool,
     /// Source locations.
     pub frames: StackFrames,
+    /// Names of arguments that the file has lost, by instruction.
+    pub restored: FastMap<u32, String>,
 }
 
 #[derive(Default)]
@@ -85,6 +87,11 @@ impl HloText {
         value
     }
 
+    /// Whether an argument's name is that of a loop or an operation.
+    pub fn is_name_lost(&self, argument: InstructionId) -> bool {
+        self.raw_metadata(argument).op_name.starts_with(b"jit(")
+    }
+
     fn raw_metadata(&self, row: InstructionId) -> RawMetadata<'_> {
         let mut metadata = RawMetadata::default();
         self.fields(row, instruction::METADATA, |message, _| {
@@ -135,10 +142,14 @@ impl ProgramText for HloText {
                 column: raw.source_column,
             })
         };
-        Metadata { op_name: text(raw.op_name), op_type: text(raw.op_type), source, stack }
+        let op_name = self.restored.get(&instruction.0).cloned().unwrap_or_else(|| text(raw.op_name));
+        Metadata { op_name, op_type: text(raw.op_type), source, stack }
     }
 
     fn op_name(&self, instruction: InstructionId) -> String {
+        if let Some(name) = self.restored.get(&instruction.0) {
+            return name.clone();
+        }
         text(self.raw_metadata(instruction).op_name)
     }
 
