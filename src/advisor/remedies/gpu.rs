@@ -34,6 +34,15 @@ pub fn gpu(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             "",
         ));
     }
+    if failure.flag("tried_kernels") {
+        out.push(remedy(
+            "Compile before the arrays are made (`jax.jit(f).lower(shapes).compile()`), or without trying out kernels: `XLA_FLAGS=--xla_gpu_autotune_level=0`, which may choose slower ones",
+            No,
+            "the arrays that autotuning allocates",
+            "the error says that it failed to get configs",
+            "",
+        ));
+    }
     let is_jax = failure.text("framework") == Some("jax");
     out.push(remedy(
         if is_jax {
@@ -153,11 +162,18 @@ pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     let outside = outside(failure);
     if outside.is_some_and(|outside| outside.is_most) {
         out.insert(0, remedy(end_others(failure.kind), No, "what they hold", sign_of_others(failure.kind), page));
-    } else if outside.is_some_and(|outside| outside.other_process > Bytes::ZERO) {
+    } else if failure.kind != FailureKind::TorchCudaLimit
+        && outside.is_some_and(|outside| outside.other_process > Bytes::ZERO)
+    {
+        // What others hold has no part in a limit set for this process.
         out.push(remedy(
-            "Another process holds memory on the same device: end it, or use another device",
+            if failure.count("other_processes").is_none_or(|count| count <= 1) {
+                "Another process holds memory on the same device: end it, or use another device"
+            } else {
+                "Other processes hold memory on the same device: end them, or use another device"
+            },
             No,
-            "what it holds",
+            "what they hold",
             sign_of_others(failure.kind),
             page,
         ));

@@ -165,8 +165,13 @@ pub fn cause(failure: &Failure) -> Cause {
     // A limit on the process takes precedence over free memory of the device.
     if let (Some(limit), Some(requested)) = (failure.bytes("limit"), requested) {
         let held = failure.bytes("allocated").unwrap_or_default() + failure.bytes("other").unwrap_or_default();
-        if held + requested > limit {
+        // What is left of a limit that is all but used up is no piece of any use.
+        if held + requested > limit - Bytes(limit.0 / LAST_OF_LIMIT) {
             return Cause::Shortage;
+        }
+        let cached = failure.bytes("unallocated").unwrap_or_default();
+        if failure.kind == FailureKind::TorchCudaLimit && cached > requested {
+            return Cause::CachedInPieces;
         }
     }
     let free = failure.bytes("total_free").or_else(|| failure.bytes("free"));
@@ -201,6 +206,9 @@ pub fn cause(failure: &Failure) -> Cause {
         _ => Cause::Unknown,
     }
 }
+
+/// The last part of a limit, as its divisor: a twentieth.
+const LAST_OF_LIMIT: u64 = 20;
 
 /// The name of the part that is all that the message counts.
 pub const NEEDED: &str = "needed";
@@ -278,7 +286,8 @@ fn parts(failure: &Failure) -> Vec<Part> {
             add("cached by PyTorch", cached);
             let outside = outside(failure);
             add("outside PyTorch, this process", outside.map(|outside| outside.this_process));
-            add("another process", size("other_in_use"));
+            let is_one = failure.count("other_processes").is_none_or(|count| count <= 1);
+            add(if is_one { "another process" } else { "other processes" }, size("other_in_use"));
             if let Some(outside) = outside {
                 add(outside.rest_name(), Some(outside.rest));
             }

@@ -67,16 +67,26 @@ pub fn sentences(failure: &Failure, cause: Cause, over_by: Option<Bytes>, is_dum
         ));
     }
     let outside = outside(failure);
+    let others_first = outside.is_some_and(|outside| outside.is_most);
     out.extend(outside.filter(|outside| outside.is_most).and_then(|outside| held_outside(failure, &outside)));
+    out.extend(others(failure).filter(|_| others_first));
     let requested =
         failure.size("exact_request").or_else(|| failure.size("requested")).or_else(|| failure.size("rounded"));
     if let Some(requested) = requested {
-        let (op, requested) =
-            (failure.text("op").map(|op| format!(" by {op}")).unwrap_or_default(), requested.in_words());
+        let requested = requested.in_words();
+        let of_program = || failure.text("executable").map(|name| format!(" for the program {name}"));
+        let op = failure.text("op").map(|op| format!(" by {op}")).or_else(of_program).unwrap_or_default();
         out.push(match failure.size("total_free").or_else(|| failure.size("free")) {
             Some(free) => format!("{requested} were requested{op} while {} of {memory} were free", free.in_words()),
             None => format!("{requested} of {memory} were requested{op}"),
         });
+    }
+    if failure.flag("tried_kernels") {
+        out.push(
+            "It failed while the program was compiled: XLA tries out kernels on arrays of the real sizes (autotuning), \
+             beside the arrays that are already there"
+                .to_owned(),
+        );
     }
     if let Some((missing, over)) = failure.size("missing").zip(over_by).filter(|(size, over)| size.bytes > *over) {
         let more = missing.bytes - over;
@@ -102,6 +112,13 @@ pub fn sentences(failure: &Failure, cause: Cause, over_by: Option<Bytes>, is_dum
                 short(cached)
             ));
         }
+        Cause::Shortage if failure.kind == FailureKind::TorchCudaLimit && size("limit").is_some() => {
+            out.push(format!(
+                "The process may use {}, of which tensors take {}: that limit is used up, whatever else is free",
+                said("limit"),
+                said("allocated")
+            ));
+        }
         Cause::Shortage if requested.is_some() && size("free").is_some() => {
             out.push("Less is free than was requested: this is a true shortage".to_owned());
         }
@@ -109,17 +126,31 @@ pub fn sentences(failure: &Failure, cause: Cause, over_by: Option<Bytes>, is_dum
     }
     out.extend(outside.filter(|outside| !outside.is_most).and_then(|outside| held_outside(failure, &outside)));
     more_sentences(failure, is_dump_read, &mut out);
+    out.extend(others(failure).filter(|_| !others_first));
     if failure.truncated {
         out.push("The text ends in the middle of the message; the rest is unknown".to_owned());
     }
     out
 }
 
+/// Who else holds memory of the device, by the message.
+fn others(failure: &Failure) -> Option<String> {
+    let (all, process) = (failure.bytes("other_in_use")?, failure.count("other_process")?);
+    Some(match failure.count("other_processes").zip(failure.bytes("largest_other")) {
+        Some((count, largest)) if count > 1 => {
+            format!("{count} other processes use {}, the largest of them ({process}) {}", short(all), short(largest))
+        }
+        _ => format!("Another process ({process}) uses {}", short(all)),
+    })
+}
+
 /// What neither PyTorch holds nor is free, where the message leaves it over.
 fn held_outside(failure: &Failure, outside: &Outside) -> Option<String> {
     let capacity = failure.bytes("capacity").filter(|_| outside.rest > Bytes::ZERO)?;
     let (rest, all) = (UnitSystem::Binary.beside(outside.rest, capacity), UnitSystem::Binary.capacity(capacity));
-    let by = if outside.counts_process {
+    let by = if outside.other_process > Bytes::ZERO {
+        "outside the processes that the message lists: the driver, or processes that it cannot see"
+    } else if outside.counts_process {
         "outside this process: other processes, or the driver"
     } else {
         "outside PyTorch: other processes, or the driver and libraries of this one"
@@ -203,9 +234,6 @@ fn more_sentences(failure: &Failure, is_dump_read: bool, out: &mut Vec<String>) 
             }
         }
         _ => {}
-    }
-    if let (Some(others), Some(process)) = (size("other_in_use"), failure.count("other_process")) {
-        out.push(format!("Another process ({process}) uses {}", short(others)));
     }
     if failure.kind == FailureKind::TpuHbmEarly {
         let elsewhere = if is_dump_read { "" } else { "; a dump of the program has them" };

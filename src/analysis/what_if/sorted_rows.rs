@@ -5,17 +5,18 @@ use super::batch::DataArgument;
 use super::batch_by_shape::LEAST_FACTOR;
 use super::memory::Memory;
 use crate::analysis::once::once;
-use crate::model::{FastSet, InstructionId, Program};
+use crate::model::{FastSet, InstructionId, Program, Shape, outline};
 
 impl Memory {
     /// Lengths of the integer vectors that are sorted and have several rows for each token of the batch.
     pub(super) fn sorted_rows(&self, program: &Program) -> &Vec<i64> {
         once(&self.sorted_rows, || {
             let of = |data: &DataArgument| match data.dimensions[..] {
-                [batch, length] => Some(batch.saturating_mul(length)).filter(|&tokens| tokens >= LEAST_FACTOR),
-                _ => None,
+                // Of an odd number of tokens the last is only predicted.
+                [batch, length] => vec![batch.saturating_mul(length), batch.saturating_mul(length - length % 2)],
+                _ => Vec::new(),
             };
-            let tokens: FastSet<i64> = self.data.iter().filter_map(of).collect();
+            let tokens: FastSet<i64> = self.data.iter().flat_map(of).filter(|&tokens| tokens >= LEAST_FACTOR).collect();
             let mut found: Vec<i64> = (0..program.instructions.len())
                 .map(|row| InstructionId(row as u32))
                 .filter(|&at| !tokens.is_empty() && program.opcode_name(at) == "sort")
@@ -27,9 +28,34 @@ impl Memory {
                     (keys.element_type.is_index() && is_of_tokens).then_some(length)
                 })
                 .collect();
+            found.extend(self.places_of_experts(program, &tokens));
             found.sort_unstable();
             found.dedup();
             found
         })
+    }
+
+    /// Numbers of places into which tokens are put by the expert that they go to: so many for each expert, together a
+    /// multiple of an eighth of the tokens. There may be one more, for tokens that find no place.
+    fn places_of_experts(&self, program: &Program, tokens: &FastSet<i64>) -> Vec<i64> {
+        let mut found = Vec::new();
+        for row in 0..program.instructions.len() {
+            let at = InstructionId(row as u32);
+            if tokens.is_empty() || program.opcode_name(at) != "scatter" {
+                continue;
+            }
+            let Some(node) = program.shape_of(at).map(Shape::root) else { continue };
+            let [places, _] = node.dimensions[..] else { continue };
+            if self.weights(program).contains(&outline(&node.dimensions)) {
+                continue;
+            }
+            let are_of = |places: i64| tokens.iter().any(|&tokens| places > tokens && 8 * places % tokens == 0);
+            if are_of(places) {
+                found.push(places);
+            } else if are_of(places - 1) {
+                found.extend([places - 1, places]);
+            }
+        }
+        found
     }
 }

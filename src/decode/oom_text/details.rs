@@ -223,8 +223,12 @@ fn processes(found: &mut Found, window: &str) {
             found.put("own_process", Some(FailureValue::Count(process)));
         }
     }
-    if let Some((process, size)) = others.first().cloned() {
+    // The first of the largest.
+    if let Some((process, size)) = others.iter().rev().max_by_key(|other| other.1.bytes).cloned() {
         let sum = others.iter().map(|other| other.1.bytes).sum();
+        if others.len() > 1 {
+            found.put("largest_other", Some(FailureValue::Size(size.clone())));
+        }
         let text = size.text.filter(|_| others.len() == 1);
         found.put("other_process", Some(FailureValue::Count(process)));
         found.put("other_in_use", Some(FailureValue::Size(PrintedSize { text, bytes: sum })));

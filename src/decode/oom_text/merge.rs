@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
 
 use super::bfc::agrees;
 use super::found::Found;
-use crate::model::{Failure, FailureKind, FailureValue, PrintedSize, Speaker};
+use crate::model::{Bytes, Failure, FailureKind, FailureValue, PrintedSize, Speaker};
 
 /// How far the error may follow the dump's last line.
 const NEAR: usize = 64 << 10;
@@ -24,7 +24,21 @@ pub fn merge(found: Vec<Found>) -> Vec<Found> {
             merged.push(rest);
         }
     }
+    drop_own_warnings(&mut merged);
     merged
+}
+
+/// The allocator's warning that the caller may go on, about the very request that failed then, is no message of its own.
+fn drop_own_warnings(merged: &mut Vec<Found>) {
+    let request = |found: &Found| found.failure.bytes("exact_request").or_else(|| found.failure.bytes("requested"));
+    let is_failure = |found: &&Found| {
+        found.failure.is_error && matches!(found.failure.kind, FailureKind::XlaRuntimeAlloc | FailureKind::BfcDump)
+    };
+    let failed: Vec<_> = merged.iter().filter(is_failure).filter_map(request).collect();
+    merged.retain(|found| {
+        let same = |bytes| failed.iter().any(|failed: &Bytes| failed.0.abs_diff(bytes) <= bytes / 1000);
+        found.failure.kind != FailureKind::BfcSoftWarning || !request(found).is_some_and(|bytes| same(bytes.0))
+    });
 }
 
 /// Joins a message with one before it; gives it back where it is a failure of its own.
@@ -345,10 +359,12 @@ fn into_last(last: &mut Failure, next: Failure) {
             }
         }
     }
-    if next.kind == FailureKind::XlaRuntimeAlloc
-        && let Some(device) = next.get("device")
-    {
-        last.set("device", device.clone());
+    if next.kind == FailureKind::XlaRuntimeAlloc {
+        for key in ["device", "executable", "tried_kernels"] {
+            if let Some(value) = next.get(key) {
+                last.set(key, value.clone());
+            }
+        }
     }
     if next.kind == FailureKind::TfUsageReport {
         for key in ["remaining", "remaining_nodes"] {

@@ -4,12 +4,15 @@ use super::found::Found;
 use super::listing;
 use super::pattern::{patterns, size, size_value};
 use super::shape;
-use crate::model::{Bytes, FailureKind, PeakBuffer, RematWarning};
+use crate::model::{Bytes, FailureKind, FailureValue, PeakBuffer, RematWarning};
 
 patterns! {
     TRYING = r"Out of memory while trying to allocate (?:<N> bytes|<H>)";
     REQUEST = r"Failed to allocate request for <H> \(<N>B\) on device ordinal <N>(?:[^\d]|$)";
     ROCM = r"failed to allocate <H> \(<N> bytes\) from device: (\w+)";
+    EXECUTABLE = r"\A[^\n]{0,200}\[executable_name='([^'\n]{1,200})'";
+    ALLOCATOR = r"\A with allocator (\w{1,100}) on device";
+    UNTRIED = r"Failed to get configs for: \d+ out of \d+ instructions[^\n]*\nOut of memory while trying to allocate (\S+) ";
     STATS = r"(?m)\b(parameter allocation|constant allocation|maybe_live_out allocation|preallocated temp allocation|preallocated temp fragmentation|total allocation|total fragmentation):[ \t]*<H>";
     PEAK = r"Peak buffers:";
     BUFFER = r"(?:^|\s)Buffer (\d{1,6}):[ \t]*$";
@@ -29,9 +32,20 @@ const MAX_BUFFERS: usize = 100_000;
 
 /// Every message in a text.
 pub fn find(text: &str, found: &mut Vec<Found>) {
+    // What the compiler could not allocate to try out kernels, where it gave up for that.
+    let untried = UNTRIED.captures(text).and_then(|captures| captures.get(1)).map(|size| size.as_str());
     for captures in TRYING.captures_iter(text) {
         let mut new = Found::new(FailureKind::XlaRuntimeAlloc, &captures);
         new.bytes("requested", &captures, 1).size("requested", &captures, 2);
+        let end = captures.get(0).map_or(text.len(), |all| all.end());
+        if let Some(executable) = EXECUTABLE.captures(super::head::head_of(&text[end..], 500)) {
+            new.text("executable", &executable, 1);
+        }
+        if let Some(allocator) = ALLOCATOR.captures(super::head::head_of(&text[end..], 200)) {
+            new.text("allocator", &allocator, 1);
+        }
+        let printed = captures.get(2).map(|size| size.as_str());
+        new.put("tried_kernels", (untried.is_some() && untried == printed).then_some(FailureValue::Flag(true)));
         found.push(new);
     }
     for captures in REQUEST.captures_iter(text) {
@@ -71,7 +85,7 @@ fn exact_request(found: &mut Found, captures: &regex::Captures<'_>) {
     let exact = captures.get(2).and_then(|n| n.as_str().parse().ok()).map(Bytes);
     if let (Some(mut printed), Some(exact)) = (printed, exact) {
         printed.bytes = exact;
-        found.put("requested", Some(crate::model::FailureValue::Size(printed)));
+        found.put("requested", Some(FailureValue::Size(printed)));
     }
 }
 

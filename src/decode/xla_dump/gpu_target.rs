@@ -29,7 +29,10 @@ impl Decoder for GpuTargetDecoder {
 
     fn recognises(&self, input: &Input) -> bool {
         let starts = |with: &str| input.head().starts_with(with.as_bytes());
-        starts(TARGET_BEGINS) || (input.file_name().ends_with(CONFIG) && starts("entry_computation_layout {"))
+        // The name of a packed file has one more ending.
+        let name = input.file_name();
+        let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        starts(TARGET_BEGINS) || (name.ends_with(CONFIG) && starts("entry_computation_layout {"))
     }
 
     fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {

@@ -2,7 +2,9 @@
 
 use super::plane::{Plane, events, line_name};
 use crate::decode::reporter::Reporter;
-use crate::model::{Bytes, Capacity, Device, DeviceKind, Execution, MemorySpace, Profile, TpuGeneration};
+use crate::model::{
+    AllocatorTrace, Bytes, Capacity, Device, DeviceKind, Execution, MemorySpace, Profile, TpuGeneration, percent,
+};
 
 /// Runs beyond this number are left out.
 const MAX_EXECUTIONS: usize = 1_000_000;
@@ -81,6 +83,24 @@ fn device(plane: &Plane<'_>, kind: DeviceKind, file: &str) -> Device {
         device.name = Some(if vendor.is_empty() { "GPU".to_owned() } else { format!("{vendor} GPU") });
     }
     device
+}
+
+/// What programs may use on a GPU is the limit of the framework's allocator (for JAX three quarters of the memory, unless
+/// it is told otherwise), where the trace has its events.
+pub fn take_limit(profile: &mut Profile, file: &str) {
+    let of_gpu = profile.runtime.iter().filter(|allocator| allocator.name.starts_with("GPU_"));
+    let limit = |allocator: &AllocatorTrace| allocator.events.iter().map(|event| event.stats.capacity()).max();
+    let limits = of_gpu.filter_map(|allocator| Some((u64::try_from(limit(allocator)?).ok()?, &allocator.name)));
+    let Some((limit, name)) = limits.max().filter(|&(limit, _)| limit > 0) else { return };
+    let device = &mut profile.device;
+    let hbm = device.capacities.iter_mut().find(|capacity| capacity.color == MemorySpace::HBM);
+    let Some(capacity) = hbm.filter(|capacity| device.kind == Some(DeviceKind::Gpu) && limit < capacity.bytes.0) else {
+        return;
+    };
+    let share = percent(limit, capacity.bytes.0);
+    device.all_memory = Some(capacity.bytes);
+    capacity.bytes = Bytes(limit);
+    capacity.evidence = format!("{share} of all the GPU has: limit of the allocator {name} in {file}");
 }
 
 /// Whether threads of XLA's CPU client ran: its programs then live in the host's memory, unless a device is traced too.

@@ -102,6 +102,7 @@ impl Decoder for XSpaceDecoder {
         if has_cpu_client && !has_device {
             profile.device = device::host(input.file_name());
         }
+        device::take_limit(&mut profile, input.file_name());
         profile.name = hosts.first().cloned().unwrap_or_default();
         Ok(profile)
     }
