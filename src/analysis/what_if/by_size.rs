@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::base::Role;
 use super::batch;
 use super::batch_by_shape;
 use super::global_batch::GlobalBatch;
@@ -42,6 +43,35 @@ impl Arrangements {
     }
 }
 
+/// Outlines of arguments that hold no batch as they are where they are gathered from the devices along each divided
+/// dimension or some of them, and of one layer of these.
+fn gathered(program: &Program, memory: &Memory) -> FastSet<Vec<i64>> {
+    let mut found = FastSet::default();
+    for (_, base) in memory.base.iter().enumerate().filter(|row| !memory.is_data(row.0)) {
+        let Role::Argument { number, .. } = base.role else { continue };
+        let sharding = program.sharding_of_parameter(number).filter(|sharding| sharding.parts() > 1);
+        let Some((node, sharding)) = program.buffer_node(base.buffer).zip(sharding) else { continue };
+        let mut wholes = vec![node.dimensions.clone()];
+        for (place, &parts) in sharding.tiles.iter().enumerate().take(node.dimensions.len()).filter(|row| *row.1 > 1) {
+            let further: Vec<Vec<i64>> = wholes
+                .iter()
+                .map(|dimensions| {
+                    let mut dimensions = dimensions.clone();
+                    dimensions[place] = dimensions[place].saturating_mul(parts);
+                    dimensions
+                })
+                .collect();
+            wholes.extend(further);
+        }
+        // A number that more than one array may have by chance is no outline.
+        for whole in wholes.iter().skip(1) {
+            let of_layer = if whole.len() > 2 { &whole[1..] } else { &[] };
+            found.extend([outline(whole), outline(of_layer)].into_iter().filter(|outline| outline.len() > 1));
+        }
+    }
+    found
+}
+
 /// What tells the dimension that holds the batch.
 pub(super) struct BySize<'a> {
     /// The batch, or the part of it that temporaries hold.
@@ -49,6 +79,8 @@ pub(super) struct BySize<'a> {
     /// The same, and its products.
     local: Vec<i64>,
     weights: &'a FastSet<Vec<i64>>,
+    /// Outlines of what weights are that devices gather, and of one layer of these.
+    gathered: FastSet<Vec<i64>>,
     /// Dimensions of weights.
     sizes: FastSet<i64>,
     global: Option<&'a GlobalBatch>,
@@ -69,7 +101,8 @@ impl<'a> BySize<'a> {
         let weights = memory.weights(program);
         let sizes = weights.iter().flatten().copied().collect();
         let global = memory.global_batch(program);
-        let mut found = Self { batch: held, local, weights, sizes, global, arrangements: None };
+        let gathered = gathered(program, memory);
+        let mut found = Self { batch: held, local, weights, gathered, sizes, global, arrangements: None };
         let temporary = |item: &&Item| matches!(item.owner, Owner::Family(_));
         found.arrangements = memory.folded_below(program).map(|_| {
             let nodes = memory.items.iter().filter(temporary).filter_map(|item| resize::node_of(program, item.buffer));
@@ -80,7 +113,8 @@ impl<'a> BySize<'a> {
 
     /// Whether an array has the dimensions of a weight.
     pub(super) fn is_weight(&self, node: &ShapeNode) -> bool {
-        self.weights.contains(&outline(&node.dimensions))
+        let outline = outline(&node.dimensions);
+        self.weights.contains(&outline) || self.gathered.contains(&outline)
     }
 
     /// The dimension that holds the batch.
