@@ -248,6 +248,10 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
     // What the card promises is what its change does, not a first piece of advice that keeps the results.
     let advice = finding.advice.first().filter(|_| finding.changes_results != ChangesResults::Yes);
     let what = context.said(advice.map_or(finding.why.as_str(), String::as_str));
+    let what = match finding.includes_in_words(context.options.units) {
+        Some(includes) => format!("{includes}. {what}"),
+        None => what,
+    };
     let y = inner.bottom() - 7.0;
     let limit = context.capacity().map(|c| c.bytes).filter(|_| context.shared.color == MemorySpace::HBM);
     // Where no effect is told, its room is the advice's.
