@@ -9,13 +9,14 @@ mod sharing;
 mod step;
 
 use egui::text::LayoutJob;
-use egui::{Align, Layout, Rect, Sense, Ui, Vec2};
+use egui::{Align, Label, Layout, Rect, Sense, Ui, Vec2};
 
 use self::card::readout;
 use crate::analysis::{Scene, category};
 use crate::model::{BufferId, percent};
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{View, ViewContext, class_legend, colors};
+use crate::ui::session::RowScope;
 use crate::ui::widget::controls::{cut_label, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
@@ -74,7 +75,7 @@ fn buffer_card(
     let class = analysis.class_now(program, buffer);
     // As everywhere: what it is, where the program tells; then the compiler's own name below.
     let own_name = program.buffer_name(buffer);
-    let label = analysis.labels(program).of(program, buffer).map(|label| label.text);
+    let label = Some(analysis.labels(program).buffer_name(program, buffer));
     let size_bytes = program.buffers.size_of(buffer);
     let instruction = program.buffers.instruction_of(buffer);
     let metadata = instruction.map(|i| program.text.metadata(i)).unwrap_or_default();
@@ -87,7 +88,7 @@ fn buffer_card(
         let name = label.clone().unwrap_or_else(|| own_name.clone());
         let mut job = LayoutJob::simple(name, font, theme.text, ui.available_width());
         job.wrap.max_rows = HEADING_ROWS;
-        ui.label(job);
+        ui.add(Label::new(job).wrap());
     });
     if label.is_some_and(|label| label != own_name) {
         let width = ui.available_width();
@@ -109,6 +110,11 @@ fn buffer_card(
     });
     let of_peak = format!("{} of the peak", percent(size_bytes.0, space.peak().0));
     readout(ui, context, size_bytes, (&of_peak, Some(To::Step(space.peak_point()))), To::View("buffers"));
+    if let Some((count, together)) = context.related_to_buffer(buffer).and_then(|related| related.equal) {
+        let words = format!("1 of {count} equal, {} together", context.short(together));
+        let room = ui.available_width();
+        links::number(ui, context, "Equal", &words, room, To::Rows(RowScope::Peak));
+    }
     rule(ui, theme);
     shape::show(ui, context, scene, buffer);
     rule(ui, theme);
