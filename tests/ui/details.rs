@@ -2,6 +2,7 @@
 //! view that shows it.
 
 use egui::{Key, Role};
+use egui_kittest::kittest::Queryable as _;
 use highwater::analysis::unpadded;
 use highwater::model::BufferId;
 use highwater::ui::app::DeepLink;
@@ -179,5 +180,10 @@ fn one_of_equal_buffers_says_how_many_there_are_and_what_they_take() {
     harness.state_mut().files.current_mut().expect("open").shared.select(chosen);
     harness.run_ok();
     harness.run_ok();
-    assert!(says(&harness, &format!("1 of {count} equal, {together} together")), "{:?}", words(&harness));
+    let told = format!("1 of {count} equal, {together} together");
+    assert!(says(&harness, &told), "{:?}", words(&harness));
+    harness.get_by_label(&told).click();
+    harness.run_ok();
+    let shared = &harness.state().files.current().expect("open").shared;
+    assert_eq!((shared.view, shared.lit.as_ref().map(|lit| lit.buffers.len())), ("timeline", Some(count)));
 }

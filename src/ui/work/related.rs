@@ -23,9 +23,9 @@ pub struct RelatedToBuffer {
     pub sharing: Vec<(MapBox, Bytes)>,
     /// Its instruction as HLO text; empty if it is not in the file.
     pub hlo: String,
-    /// How many of what stands at the peak are equal to it, with their bytes together: the same part of each layer, say.
-    /// `None` where it is alone.
-    pub equal: Option<(usize, Bytes)>,
+    /// What stands at the peak and is equal to it, itself included, with the bytes of all together: the same part of each
+    /// layer, say. `None` where it is alone.
+    pub equal: Option<(Arc<[BufferId]>, Bytes)>,
     /// Operands of its instruction: name, and the largest buffer of the memory space that it defines.
     pub operands: Vec<(String, Option<BufferId>)>,
 }
@@ -60,12 +60,14 @@ pub struct Related {
     step: Option<(Key, Job<Arc<RelatedToStep>>)>,
 }
 
-/// How many buffers of the same row at the peak are as large as one of them.
-fn equal(program: &Program, rows: &[Contributor], buffer: BufferId) -> Option<(usize, Bytes)> {
+/// The buffers of the same row at the peak that are as large as one of them.
+fn equal(program: &Program, rows: &[Contributor], buffer: BufferId) -> Option<(Arc<[BufferId]>, Bytes)> {
     let row = rows.iter().find(|row| row.buffers.contains(&buffer))?;
     let bytes = program.buffers.size_of(buffer);
-    let count = row.buffers.iter().filter(|&&other| program.buffers.size_of(other) == bytes).count();
-    (count > 1).then(|| (count, Bytes(bytes.0.saturating_mul(count as u64))))
+    let all: Arc<[BufferId]> =
+        row.buffers.iter().copied().filter(|&other| program.buffers.size_of(other) == bytes).collect();
+    let together = Bytes(bytes.0.saturating_mul(all.len() as u64));
+    (all.len() > 1).then_some((all, together))
 }
 
 fn operands(scene: Scene<'_>, instruction: InstructionId) -> Vec<(String, Option<BufferId>)> {

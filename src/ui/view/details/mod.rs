@@ -8,16 +8,18 @@ mod shape;
 mod sharing;
 mod step;
 
+use std::sync::Arc;
+
 use egui::text::LayoutJob;
 use egui::{Align, Label, Layout, Rect, Sense, Ui, Vec2};
 
 use self::card::readout;
 use crate::analysis::{Scene, category};
-use crate::model::{BufferId, percent};
+use crate::model::{BufferId, percent, thousands};
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{View, ViewContext, class_legend, colors};
-use crate::ui::session::RowScope;
-use crate::ui::widget::controls::{cut_label, paint_swatch, rule};
+use crate::ui::session::Lit;
+use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
@@ -110,11 +112,7 @@ fn buffer_card(
     });
     let of_peak = format!("{} of the peak", percent(size_bytes.0, space.peak().0));
     readout(ui, context, size_bytes, (&of_peak, Some(To::Step(space.peak_point()))), To::View("buffers"));
-    if let Some((count, together)) = context.related_to_buffer(buffer).and_then(|related| related.equal) {
-        let words = format!("1 of {count} equal, {} together", context.short(together));
-        let room = ui.available_width();
-        links::number(ui, context, "Equal", &words, room, To::Rows(RowScope::Peak));
-    }
+    equal(ui, context, buffer);
     rule(ui, theme);
     shape::show(ui, context, scene, buffer);
     rule(ui, theme);
@@ -125,4 +123,16 @@ fn buffer_card(
     origin::op(ui, context, &metadata.op_name);
     origin::source(ui, context, &metadata);
     origin::hlo(ui, context, scene, buffer);
+}
+
+/// How many buffers are equal to one, and what they take together: a link that lights them in the timeline.
+fn equal(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
+    let Some(related) = context.related_to_buffer(buffer) else { return };
+    let Some((all, together)) = &related.equal else { return };
+    let words = format!("1 of {} equal, {} together", thousands(all.len() as u64), context.short(*together));
+    if link(ui, &words, context.theme).on_hover_text("Light all of them in Timeline").clicked() {
+        let words = format!("{} equal, {}", thousands(all.len() as u64), context.short(*together));
+        context.shared.light(Lit { words, buffers: Arc::clone(all) });
+        context.go("timeline");
+    }
 }
