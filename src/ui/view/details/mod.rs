@@ -131,7 +131,7 @@ fn equal(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
     let Some((all, together)) = &related.equal else { return };
     let words = format!("1 of {} equal, {} together", thousands(all.len() as u64), context.short(*together));
     if link(ui, &words, context.theme).on_hover_text("Light all of them in Timeline").clicked() {
-        let words = format!("{} equal, {}", thousands(all.len() as u64), context.short(*together));
+        let words = format!("equal buffers, {}", context.short(*together));
         context.shared.light(Lit { words, buffers: Arc::clone(all) });
         context.go("timeline");
     }
