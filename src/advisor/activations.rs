@@ -16,7 +16,7 @@ use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack};
-use crate::analysis::what_if::{Base, Depth, Edit, Role, SCAN};
+use crate::analysis::what_if::{Base, Depth, Edit, Role, SCAN, Trial};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -284,7 +284,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let saved = case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
     // The logits are made after the layers.
     if saved > bytes && case.is_worth(told) && !case.held(&kept.scores).is_empty() {
-        finding.why.push_str(&frees_scores(many));
+        frees_scores(case, finding, many);
     }
     let segments = case.try_out(&[Edit::Remat(SCAN.to_owned(), None)]).scan_segments;
     finding.advice.push(Library::of(case).remat_scan(steps, segments));
@@ -299,9 +299,22 @@ fn holds_gathered(case: &ProgramContext<'_>, stack: &Stack) -> bool {
     written.is_some_and(|value| is_gathered(case.program, value))
 }
 
-/// What a saving includes besides the activations that a finding is about.
-fn frees_scores(many: &str) -> String {
-    format!(" Recomputing the {many} frees their attention scores too, which the saving includes.")
+/// Says how much of what a finding's changes save are attention scores, which another finding is about: what of them
+/// stands at the peak, less what of them stands at the peak with the changes.
+fn frees_scores(case: &ProgramContext<'_>, finding: &mut Finding, many: &str) {
+    let scores = &case.memory.kept.scores;
+    let before = case.held(scores).iter().map(|t| t.size).total();
+    let after = Trial::new(&case.memory, case.program, finding.edits());
+    let after = after.at_peak().filter(|(family, _)| scores.binary_search(family).is_ok()).map(|row| row.1.0).total();
+    let freed = Bytes(before.saturating_sub(after));
+    if case.is_worth(freed.0) {
+        finding.includes = Some((freed, "attention scores"));
+        let _ = write!(
+            finding.why,
+            " Recomputing the {many} frees their attention scores too, which the saving includes: {}.",
+            freed.short()
+        );
+    }
 }
 
 /// Share of allocated bytes from which activations that have rules of their own are named as left out.
@@ -368,7 +381,7 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
     if case.is_worth(saved) {
         case.fill(finding, edits);
         if saved > bytes && case.is_worth(told) && !case.held(&case.memory.kept.scores).is_empty() {
-            finding.why.push_str(&frees_scores("layers"));
+            frees_scores(case, finding, "layers");
         }
         finding.is_guess = patterns == ["*"];
         let how = remat_each(case, &patterns);

@@ -21,6 +21,8 @@ pub struct Finding {
     pub advice: Vec<String>,
     /// Its changes and their predicted effect; `None` if no edit does exactly this.
     pub effect: Option<Effect>,
+    /// How much of what is saved is something else than the finding names, and what.
+    pub includes: Option<(Bytes, &'static str)>,
     /// Bytes at the peak that it is about, used for ranking; if `None`, the bytes saved are.
     pub at_stake_bytes: Option<Bytes>,
     /// Whether the results of the program may change.
@@ -193,6 +195,18 @@ impl Finding {
         saves.map(|bytes| format!("{bound}{}", units.signed(-i128::from(bytes.0)))).unwrap_or_default()
     }
 
+    /// What of the saving is something else than the finding names: `11.2 GiB of it attention scores`, or
+    /// `attention scores fall by 17.2 GiB, others rise` where other values take some of that.
+    #[must_use]
+    pub fn includes_in_words(&self, units: UnitSystem) -> Option<String> {
+        let (bytes, what) = self.includes.filter(|_| self.is_told())?;
+        let amount = units.short(bytes);
+        Some(match self.saves_bytes() {
+            Some(saves) if bytes > saves => format!("{what} fall by {amount}, others rise"),
+            _ => format!("{amount} of it {what}"),
+        })
+    }
+
     /// The peak after its changes.
     #[must_use]
     pub fn peak_after_bytes(&self) -> Option<Bytes> {
@@ -264,7 +278,13 @@ impl Finding {
         });
         let needs = needs.unwrap_or_default();
         let outcome = outcome.map(|words| format!("; with this alone{needs}: {words}")).unwrap_or_default();
-        Some(format!("saves {bound}{} at the peak, which is {most}{} then{outcome}", saves.short(), after.short()))
+        let includes =
+            self.includes_in_words(UnitSystem::Binary).map(|words| format!(" ({words})")).unwrap_or_default();
+        Some(format!(
+            "saves {bound}{} at the peak{includes}, which is {most}{} then{outcome}",
+            saves.short(),
+            after.short()
+        ))
     }
 
     /// Error of such predictions on real pairs of programs (`within 3 % on 15 of 17 pairs`), or [`Self::at_most`]; `None` where

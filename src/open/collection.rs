@@ -30,6 +30,8 @@ pub struct Collection {
     pub unread: Vec<SourceInfo>,
     /// What was skipped and why, one sentence each.
     pub notes: Vec<String>,
+    /// How many texts it has, if it has nothing but texts without a message.
+    pub silent_texts: Option<usize>,
 }
 
 /// One item of a collection.
@@ -215,6 +217,7 @@ impl Collection {
     /// Texts without a message are no programs: beside profiles they are only counted.
     fn add_silent(&mut self, silent: Vec<Member>) {
         if self.entries.is_empty() {
+            self.silent_texts = (!silent.is_empty() && self.unread.is_empty()).then_some(silent.len());
             self.entries.extend(silent.into_iter().map(|member| Entry::of_file(member, Vec::new())));
         } else if !silent.is_empty() {
             let files = counted(silent.len() as u64, "text file");

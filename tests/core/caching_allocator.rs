@@ -257,3 +257,21 @@ fn a_failed_request_fails_the_check() {
         assert_eq!(gate.outcome(), outcome, "{name}: {:?}", gate.checks);
     }
 }
+
+#[test]
+fn the_limit_is_what_a_failed_request_could_have_had() {
+    for name in ["oom_shortage_2_15", "oom_fragmentation_2_6"] {
+        let path = common::samples().join(format!("torch/{name}.pickle.gz"));
+        let profile = open::open_path(&path, &Progress::default()).expect("a sample");
+        let device = reported(&profile)[0].take();
+        let bytes = |of: &Value, field: &str| of[field].as_u64().expect("bytes");
+        let failed = device["ooms"].as_array().expect("failed requests");
+        let could_have = |failed: &Value| bytes(failed, "reserved_bytes") + bytes(failed, "device_free_bytes");
+        let most = failed.iter().map(could_have).max().expect("one failed");
+        assert_eq!(bytes(&device, "limit_at_least_bytes"), most, "{name}");
+        assert!(bytes(&device["peak"]["reserved"], "bytes") <= most, "{name}");
+        let analysis = ProfileAnalysis::new(&profile);
+        let report = report::build(&[(&profile, &analysis)], &[], &Options::default());
+        assert!(report::write(&report, Format::Text).contains("limit, at least"), "{name}");
+    }
+}

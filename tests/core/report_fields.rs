@@ -104,3 +104,22 @@ fn what_json_says_the_other_formats_say_too() {
         assert!(seen.contains(name), "no sample has {name}");
     }
 }
+
+#[test]
+fn the_name_of_the_framework_stands_before_the_compilers() {
+    let profile = open::open_path(&common::sample_program("v5e_gpt_m_oom"), &Progress::default()).expect("a sample");
+    let analysis = ProfileAnalysis::new(&profile);
+    let report = report::build(&[(&profile, &analysis)], &[], &Options { top: 10, ..Options::default() });
+    let json: Value = serde_json::from_str(&report::write(&report, Format::Json)).expect("JSON");
+    let text = report::write(&report, Format::Text);
+    let mut checked = 0;
+    for buffer in json["profiles"][0]["programs"][0]["spaces"][0]["peak"]["buffers"].as_array().expect("buffers") {
+        let own = buffer["name"].as_str().expect("a name");
+        let Some(words) = buffer["label"].as_str().or(buffer["op_name"].as_str()) else { continue };
+        let line = text.lines().find(|line| line.trim_end().ends_with(&format!("  {own}")));
+        let line = line.unwrap_or_else(|| panic!("no line of {own}"));
+        assert!(line.find(words).is_some_and(|at| at < line.len() - own.len()), "{line}");
+        checked += 1;
+    }
+    assert!(checked > 4, "{checked} names");
+}

@@ -77,7 +77,7 @@ fn draw(ui: &mut Ui, theme: &Theme, cell: Rect, raster: &mut CachedRaster, case:
         .drawn(ui, raster, case.title, |raster, window| areas.draw(raster, window, theme))
         .limit(case.limit)
         .peak([peak])
-        .spare(fits.map(|limit| Spare { from: most, to: limit }))
+        .spare(fits.map(|limit| Spare { of_what: "", from: most, to: limit }))
         .range(has("range").then_some((20.0, 44.0)))
         .cursors([Cursor::chosen(80.5, theme)])
         .show(ui);

@@ -6,6 +6,7 @@ use egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::what_if::Edit;
+use highwater::model::UnitSystem;
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
@@ -90,4 +91,41 @@ fn a_buffer_that_is_selected_in_a_view_comes_forward_in_the_panel() {
     harness.hover_at(egui::pos2(500.0, 500.0));
     harness.run_ok();
     assert!(says(&harness, "Shares memory with"), "{:?}", words(&harness));
+}
+
+#[test]
+fn the_status_bar_tells_how_many_changes_are_on_and_what_lives_with_them() {
+    let mut harness = open("whatif");
+    let stands =
+        |harness: &Harness<'_, App>, part: &str| gui::painted(harness).iter().any(|text| text.words.contains(part));
+    let all = harness.get_all_by_role(Role::Switch).count();
+    let of_all = format!("of {all} changes on");
+    assert!(!stands(&harness, &of_all));
+    switch(&mut harness, &[Edit::Remat("layer_*".to_owned(), None)]);
+    assert!(stands(&harness, &format!("1 of {all} changes on")), "{:?}", words(&harness));
+    assert!(stands(&harness, "with them"));
+    harness.get_by_role_and_label(Role::Tab, "Overview").click();
+    harness.run_ok();
+    assert!(!stands(&harness, &of_all), "other views show the program as it is");
+}
+
+#[test]
+fn a_saving_that_includes_something_else_says_so_as_the_report_does() {
+    let harness = open("advisor");
+    let document = harness.state().files.current().expect("open").document.clone();
+    let advice = highwater::advisor::advise(&document.profile, &document.analysis);
+    let finding = advice.findings.iter().find(|finding| finding.rule == "activations").expect("it has activations");
+    let (freed, what) = finding.includes.expect("the attention scores");
+    let (saves, named) = (finding.saves_bytes().expect("a saving"), finding.at_stake_bytes.expect("what it names"));
+    assert!(saves > named && what == "attention scores", "{saves:?} of {named:?}, {freed:?}");
+    let words = finding.includes_in_words(UnitSystem::Binary).expect("words");
+    assert!(words.contains(&freed.short()) && says(&harness, &words), "{words}: {:?}", self::words(&harness));
+    assert!(finding.effect_in_words().expect("an effect").contains(&words));
+}
+
+#[test]
+fn severities_have_the_words_of_the_report() {
+    let harness = open("advisor");
+    assert!(harness.query_all_by_label("critical").next().is_some(), "{:?}", words(&harness));
+    assert!(harness.query_by_label("cause").is_none() && harness.query_by_label("saves").is_none());
 }

@@ -422,7 +422,7 @@ fn snapshots_are_compared_by_stack() {
     assert!(says(&harness, &largest.stack[0]), "the stack in Details: {:?}", words(&harness));
     harness.get_by_role_and_label(Role::RadioButton, "By stack").click();
     harness.run_ok();
-    assert!(gui::painted(&harness).iter().any(|text| text.words == "Before to after, by stack"));
+    assert!(gui::painted(&harness).iter().any(|text| text.words == "Reserved, before to after, by stack"));
 }
 
 #[test]

@@ -2,11 +2,14 @@
 //! view that shows it.
 
 use egui::{Key, Role};
+use egui_kittest::kittest::Queryable as _;
 use highwater::analysis::unpadded;
 use highwater::model::BufferId;
-use highwater::ui::session::RowScope;
+use highwater::ui::app::DeepLink;
+use highwater::ui::session::{RowScope, ThemeChoice};
 
 use crate::common;
+use crate::gui::{self, says, words};
 use crate::walk::Walk;
 
 fn open(sample: &str) -> Walk {
@@ -44,11 +47,13 @@ fn select(walk: &mut Walk, buffer: BufferId) {
     walk.harness.run_ok();
 }
 
-/// Scrolls the card to its end where a line of it is below the window.
+/// Scrolls the card to its end or its beginning where a line of it is out of sight.
 fn scroll_to(walk: &mut Walk, label: &str) {
-    if walk.rect(label).bottom() > walk.harness.ctx.content_rect().bottom() - 60.0 {
-        let shown = walk.first(Role::Link, "Category ");
-        walk.wheel_at(&shown, (0.5, 0.5), -1_000.0);
+    let is_below = walk.rect(label).bottom() > walk.harness.ctx.content_rect().bottom() - 60.0;
+    if is_below || walk.rect(label).top() < 90.0 {
+        // Over one that is in sight: of the beginning of the card, or of its end.
+        let shown = walk.first(Role::Link, if is_below { "Live for " } else { "Source " });
+        walk.wheel_at(&shown, (0.5, 0.5), if is_below { -1_000.0 } else { 1_000.0 });
     }
 }
 
@@ -88,6 +93,7 @@ fn every_number_of_a_buffer_leads_to_the_view_that_shows_it() {
     for start in ["First ", "Last "] {
         select(&mut walk, buffer);
         let label = walk.first(Role::Link, start);
+        scroll_to(&mut walk, &label);
         walk.click(Role::Link, &label);
         let step = walk.step().expect("a step is chosen");
         assert_eq!(format!("{start}{step}"), label);
@@ -154,4 +160,30 @@ fn a_selection_brought_to_the_overview_does_not_cover_it() {
     shared(&mut walk, &|shared| shared.select(None));
     shared(&mut walk, &|shared| shared.select(buffer));
     assert!(walk.says("Shape and padding"), "selected here");
+}
+
+#[test]
+fn one_of_equal_buffers_says_how_many_there_are_and_what_they_take() {
+    let path = common::sample_program("v5e_gpt_m_oom");
+    let link = DeepLink { view: Some("treemap".to_owned()), ..DeepLink::default() };
+    let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link);
+    let open = harness.state().files.current().expect("open");
+    let document = open.document.clone();
+    let scene = document.scene(open.shared.program, open.shared.color).expect("a scene");
+    let rows = scene.contributors();
+    let size = |buffer| scene.program.buffers.size_of(buffer);
+    let row =
+        rows.iter().find(|row| row.buffers.len() > 4 && row.buffers.iter().all(|b| size(*b) == size(row.buffers[0])));
+    let row = row.expect("equal buffers of several layers");
+    let (count, together) = (row.buffers.len(), row.bytes.short());
+    let chosen = row.buffers[0];
+    harness.state_mut().files.current_mut().expect("open").shared.select(chosen);
+    harness.run_ok();
+    harness.run_ok();
+    let told = format!("1 of {count} equal, {together} together");
+    assert!(says(&harness, &told), "{:?}", words(&harness));
+    harness.get_by_label(&told).click();
+    harness.run_ok();
+    let shared = &harness.state().files.current().expect("open").shared;
+    assert_eq!((shared.view, shared.lit.as_ref().map(|lit| lit.buffers.len())), ("timeline", Some(count)));
 }

@@ -306,21 +306,34 @@ fn the_history_of_an_allocator_says_the_same_as_the_report() {
 }
 
 #[test]
-fn a_drag_chooses_a_range_and_keys_zoom() {
+fn a_drag_moves_one_with_shift_measures_a_range_and_keys_zoom() {
     let mut harness = window(&made("gpu_training.xplane.pb"), Some("runtime"));
     let curve =
         words(&harness).into_iter().find(|label| label.starts_with("Memory in use over time")).expect("the curve");
     let rect = harness.get_by_label(&curve).rect();
     let at = |share: f32| Pos2::new(rect.left() + rect.width() * share, rect.center().y);
-    harness.hover_at(at(0.25));
-    harness.step();
-    harness.drag_at(at(0.25));
-    harness.step();
-    harness.hover_at(at(0.4));
-    harness.step();
+    let drag = |harness: &mut Harness<'_, App>| {
+        harness.hover_at(at(0.25));
+        harness.step();
+        harness.drag_at(at(0.25));
+        harness.step();
+        for share in [0.4, 0.5] {
+            harness.hover_at(at(share));
+            harness.step();
+        }
+        harness.drop_at(at(0.5));
+        harness.run_ok();
+    };
     harness.hover_at(at(0.5));
-    harness.step();
-    harness.drop_at(at(0.5));
+    harness.key_press(Key::W);
+    harness.run_ok();
+    drag(&mut harness);
+    assert!(says(&harness, "Shift drag over the curve"), "as in every chart, a drag moves: {:?}", words(&harness));
+    harness.key_press(Key::Num0);
+    harness.run_ok();
+    harness.event(egui::Event::ModifiersChanged(egui::Modifiers::SHIFT));
+    drag(&mut harness);
+    harness.event(egui::Event::ModifiersChanged(egui::Modifiers::NONE));
     harness.run_ok();
     let line = words(&harness).into_iter().find(|label| label.contains("on average"));
     let line = line.unwrap_or_else(|| panic!("no numbers of the range: {:?}", words(&harness)));
@@ -328,7 +341,7 @@ fn a_drag_chooses_a_range_and_keys_zoom() {
     assert!(says(&harness, "Highest use"));
     harness.key_press(Key::Escape);
     harness.run_ok();
-    assert!(says(&harness, "Drag over the curve"));
+    assert!(says(&harness, "Shift drag over the curve"));
     harness.hover_at(at(0.5));
     harness.key_press(Key::W);
     harness.run_ok();

@@ -170,3 +170,28 @@ fn the_list_of_files_tells_the_peak_that_the_views_tell() {
     assert!(told.contains(&peak.as_str()), "{peak}: {told:?}");
     assert!(texts.iter().any(|text| text.words == format!("peak {peak}")), "the curve: {:?}", words(&harness));
 }
+
+#[test]
+fn the_limit_that_a_failed_request_tells_is_drawn_and_the_numbers_say_what_they_count() {
+    let path = snapshot("oom_shortage_2_15");
+    let profile = open::open_path(&path, &Progress::default()).expect("a sample");
+    let analysis = ProfileAnalysis::new(&profile);
+    let device = &analysis.caching[0];
+    let failure = device.failure().expect("a request failed");
+    let limit = device.limit().expect("it tells the limit");
+    assert_eq!(limit, failure.totals.reserved + failure.device_free);
+    assert!(device.replay.peaks.reserved.bytes <= limit);
+    let limit = highwater::model::UnitSystem::Binary.capacity(Bytes(limit));
+    for view in ["overview", "allocator"] {
+        let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+        let harness = gui::window(&[&path], [1440.0, 900.0], ThemeChoice::Light, link);
+        let painted = gui::painted(&harness);
+        let stands = |words: &str| painted.iter().any(|text| text.words == words);
+        assert!(stands("limit, at least") && stands(&limit), "{view}");
+        assert!(says(&harness, "reserved and free in the driver when it failed"), "{view}");
+        assert!(stands("allocated"), "the row of the file says what its number is");
+    }
+    assert!(analysis.caching.iter().all(|device| device.failure().is_some()));
+    let other = open::open_path(&snapshot("train_2_0"), &Progress::default()).expect("a sample");
+    assert_eq!(ProfileAnalysis::new(&other).caching[0].limit(), None, "nothing failed");
+}

@@ -241,3 +241,11 @@ fn a_message_joins_the_program_that_it_names() {
     assert!(says(&harness, "Out of HBM"));
     assert!(says(&harness, "Timeline"));
 }
+
+#[test]
+fn the_report_can_be_saved_as_a_page() {
+    let path = common::sample_program("v5e_mlp_f32");
+    let link = DeepLink { view: Some("report".to_owned()), ..DeepLink::default() };
+    let harness = gui::window(&[&path], [1200.0, 800.0], ThemeChoice::Light, link);
+    assert!(harness.query_by_label("Save as HTML\u{2026}").is_some(), "{:?}", words(&harness));
+}

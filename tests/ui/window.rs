@@ -292,7 +292,7 @@ fn finding_lights_the_same_buffers_in_every_view() {
     for view in ["Overview", "Timeline", "Padding"] {
         harness.get_by_role_and_label(Role::Tab, view).click();
         harness.run_ok();
-        assert!(says(&harness, &format!("of {total}")), "{view}: {:?}", words(&harness));
+        assert!(says(&harness, &format!("{total} match")), "{view}: {:?}", words(&harness));
     }
     key(&mut harness, Modifiers::NONE, Key::F3);
     key(&mut harness, Modifiers::NONE, Key::Escape);
@@ -657,4 +657,41 @@ fn pins_are_counted_on_the_folded_panel_too() {
         harness.run_ok();
     }
     assert!(says(&harness, "Open Pins 1"), "{:?}", words(&harness));
+}
+
+#[test]
+fn a_search_without_a_match_at_the_peak_leads_to_where_one_lives() {
+    let mut harness = open("treemap");
+    let open = harness.state().files.current().expect("open");
+    let document = open.document.clone();
+    let (program, analysis) = document.program(0).expect("a program");
+    let space = analysis.space(open.shared.color).expect("a memory");
+    let at_peak: std::collections::HashSet<_> = space.at_peak.buffers().collect();
+    let name_of = |buffer| program.buffer_name(buffer);
+    let away = space.buffers.iter().copied().find(|buffer| {
+        let name = name_of(*buffer);
+        !at_peak.contains(buffer) && !space.buffers.iter().any(|b| b != buffer && name_of(*b).contains(&name))
+    });
+    let away = name_of(away.expect("a buffer that does not live at the peak"));
+    harness.state_mut().files.current_mut().expect("open").shared.find(away);
+    harness.run_ok();
+    assert!(says(&harness, "none at the peak"), "{:?}", words(&harness));
+    harness.get_by_label("show the largest in Timeline").click();
+    harness.run_ok();
+    assert_eq!(harness.state().files.current().expect("open").shared.view, "timeline");
+    assert!(harness.state().files.current().expect("open").shared.selected.is_some());
+}
+
+#[test]
+fn a_folder_of_texts_without_a_message_is_told_in_a_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("notes.txt"), "hello world\n").expect("written");
+    std::fs::write(folder.path().join("a.json"), "{\"a\":1}").expect("written");
+    let mut harness = open("timeline");
+    let before = harness.state().files.entries.len();
+    gui::drop_files(&mut harness, &[folder.path()]);
+    harness.run_ok();
+    assert_eq!(harness.state().files.entries.len(), before, "{:?}", words(&harness));
+    assert!(says(&harness, "2 texts without an out-of-memory message"), "{:?}", words(&harness));
+    assert_eq!(harness.state().files.current().expect("open").shared.view, "timeline");
 }

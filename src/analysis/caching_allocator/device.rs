@@ -147,6 +147,13 @@ impl CachingAnalysis {
         self.replay.failures.last()
     }
 
+    /// The most that the process could have had of the device when a request failed, which is the least that the device
+    /// has; `None` where no request tells.
+    #[must_use]
+    pub fn limit(&self) -> Option<u64> {
+        self.replay.failures.iter().filter_map(FailedRequest::limit).max()
+    }
+
     /// The most allocated bytes at the moments `from..to`, and the first moment with as many; `None` for no moment.
     #[must_use]
     pub fn highest_allocated(&self, from: u32, to: u32) -> Option<(u64, u32)> {

@@ -143,6 +143,13 @@ impl FailedRequest {
         }
     }
 
+    /// What the process could have had of the device: what it had reserved, and what the driver had free. The device has
+    /// at least as much. `None` where something other than the device was the limit.
+    #[must_use]
+    pub fn limit(&self) -> Option<u64> {
+        (self.cause != Cause::Limit).then(|| self.totals.reserved.saturating_add(self.device_free))
+    }
+
     /// The event; -1 is never one.
     #[must_use]
     pub const fn event(&self) -> i64 {

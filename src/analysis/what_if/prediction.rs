@@ -174,6 +174,11 @@ pub struct Prediction {
 }
 
 impl Prediction {
+    /// The families of blocks that are live at the peak of the heap, with their bytes; none where the blocks are left out.
+    pub fn at_peak(&self) -> impl Iterator<Item = (u32, Bytes)> + '_ {
+        self.sizes.live_at(packing::most_live(&self.sizes.blocks).1)
+    }
+
     /// The same without its blocks and where they lie: what a list of predictions keeps.
     #[must_use]
     pub fn without_blocks(self) -> Self {

@@ -7,11 +7,11 @@ use super::edit::Edit;
 use super::memory::Memory;
 use super::outcome::Outcome;
 use super::prediction::{Depth, Prediction};
+use crate::analysis::Scene;
 use crate::analysis::class::Class;
 use crate::analysis::contributors::{Contributor, contributors};
 use crate::analysis::map::TimeAxis;
 use crate::analysis::span_index::SpanIndex;
-use crate::analysis::{Scene, packing};
 use crate::model::{BufferId, Bytes, UnitSystem};
 
 /// The predictions without and with a set of changes.
@@ -226,11 +226,8 @@ impl WhatIfResult {
 /// their bytes after the changes.
 fn rows_at_peak(memory: &Memory, prediction: &Prediction) -> Vec<(BufferId, Bytes)> {
     let base = memory.base.iter().zip(&prediction.sizes.base).map(|(base, &bytes)| (base.buffer, Bytes(bytes)));
-    let (_, at) = packing::most_live(&prediction.sizes.blocks);
-    let blocks = prediction.sizes.blocks.iter().zip(&prediction.sizes.family);
-    let live = blocks.filter(|(block, _)| (block.start..=block.end).contains(&at));
-    let families = live.filter_map(|(block, &family)| {
-        memory.families.list.get(family as usize).map(|family| (family.root, Bytes(block.size)))
-    });
+    let families = prediction
+        .at_peak()
+        .filter_map(|(family, bytes)| memory.families.list.get(family as usize).map(|family| (family.root, bytes)));
     base.chain(families).filter(|row| row.1 > Bytes::ZERO).collect()
 }

@@ -12,7 +12,7 @@ use super::resize;
 use super::saved_for_backward::is_among;
 use super::shapes::{Changed, Known};
 use crate::analysis::packing::Block;
-use crate::model::{BufferId, ElementType, FastMap, Program, ShapeNode};
+use crate::model::{BufferId, Bytes, ElementType, FastMap, Program, ShapeNode};
 
 /// Kinds of change that were applied, each with its own expected error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -139,6 +139,15 @@ pub struct Sizes {
     pub blocks: Vec<Block>,
     /// Family of each block.
     pub family: Vec<u32>,
+}
+
+impl Sizes {
+    /// The families of blocks that are live at a time, with their bytes.
+    pub fn live_at(&self, at: u32) -> impl Iterator<Item = (u32, Bytes)> + '_ {
+        let live =
+            self.blocks.iter().zip(&self.family).filter(move |(block, _)| (block.start..=block.end).contains(&at));
+        live.map(|(block, &family)| (family, Bytes(block.size)))
+    }
 }
 
 /// Most names listed where a change names nothing.

@@ -81,6 +81,11 @@ impl<'a> Trial<'a> {
         self.share_of_room(share).is_some_and(|limit| bytes > limit)
     }
 
+    /// The families of blocks that are live at the peak of the heap, with their bytes.
+    pub fn at_peak(&self) -> impl Iterator<Item = (u32, Bytes)> + '_ {
+        self.sizes.live_at(self.most_live.1)
+    }
+
     /// The changes.
     #[must_use]
     pub fn edits(&self) -> &[Edit] {

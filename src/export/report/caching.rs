@@ -37,6 +37,9 @@ pub struct CachingReport {
     pub failures: Vec<FailedReport>,
     /// The failed requests in words, in the same order.
     pub failure_details: Vec<FailureDetail>,
+    /// What the process could have had of the device when a request failed: reserved, and free in the driver. `null` if
+    /// no request tells.
+    pub limit_at_least_bytes: Option<u64>,
     /// Whether the replay ends in the state of the file, block by block.
     pub replay_equals_end: bool,
     /// What lives at the peak of the requested bytes.
@@ -344,6 +347,7 @@ pub fn report(snapshot: &CachingSnapshot, device: &CachingAnalysis, options: &Op
         block_sizes_exact: replay.sizes_are_exact,
         failures: replay.failures.iter().map(failed).collect(),
         failure_details: replay.failures.iter().map(|failure| detail(snapshot, failure)).collect(),
+        limit_at_least_bytes: device.limit(),
         replay_equals_end: device.replay_equals_end,
         live_at_peak: LiveAtPeakReport {
             blocks: live.len() as u64,

@@ -59,6 +59,9 @@ impl CachingReport {
             let missing = detail.map(|detail| detail.why.clone()).unwrap_or_default();
             row("missing in all", failed.short_by_bytes, missing);
         }
+        if let Some(limit) = self.limit_at_least_bytes {
+            row("limit, at least", limit, "reserved and free in the driver when a request failed".to_owned());
+        }
         let peak = &self.peak;
         row("peak allocated", peak.allocated.bytes, event(peak.allocated.event));
         row("peak requested", peak.requested.bytes, event(peak.requested.event));

@@ -120,7 +120,7 @@ fn add_sizes(out: &mut Document, space: &SpaceReport, peak: Option<u64>) {
 }
 
 fn add_at_peak(out: &mut Document, peak: &PeakReport) {
-    let mut table = Table::new([">size", ">share of the peak", "category", "buffer", "shape", "op"]);
+    let mut table = Table::new([">size", ">share of the peak", "category", "op", "shape", "buffer"]);
     let which = largest_of(peak.buffers.len(), peak.buffer_count);
     table.caption = format!("At the peak{}", which.map(|which| format!(", {which}")).unwrap_or_default());
     for &PeakBufferReport { bytes_at_peak, ref buffer } in &peak.buffers {
@@ -128,9 +128,9 @@ fn add_at_peak(out: &mut Document, peak: &PeakReport) {
             Line::size(bytes_at_peak),
             Line::from(percent(bytes_at_peak, peak.bytes.unwrap_or(0))).sorted_by(bytes_at_peak.into()),
             Line::from(buffer.category),
-            Line::code(&buffer.name),
-            Line::code(buffer.shape.as_deref().unwrap_or_default()),
             Line::from(buffer.in_words()),
+            Line::code(buffer.shape.as_deref().unwrap_or_default()),
+            Line::code(&buffer.name),
         ]);
     }
     out.table(table);
@@ -162,14 +162,14 @@ fn add_what_if(out: &mut Document, space: &SpaceReport, head: Line, what_if: &Wh
 fn add_left(out: &mut Document, what_if: &WhatIfReport) {
     let which = largest_of(what_if.at_peak.len(), what_if.at_peak_count);
     out.paragraph(format!("Left at the peak{}:", which.map(|which| format!(", {which}")).unwrap_or_default()));
-    let mut table = Table::new([">size", ">without the changes", "buffer", "shape without the changes", "op"]);
+    let mut table = Table::new([">size", ">without the changes", "op", "shape without the changes", "buffer"]);
     for &PeakBufferReport { bytes_at_peak, ref buffer } in &what_if.at_peak {
         table.row([
             Line::size(bytes_at_peak),
             Line::size(buffer.bytes),
-            Line::code(&buffer.name),
-            Line::code(buffer.shape.as_deref().unwrap_or_default()),
             Line::from(buffer.in_words()),
+            Line::code(buffer.shape.as_deref().unwrap_or_default()),
+            Line::code(&buffer.name),
         ]);
     }
     out.table(table);

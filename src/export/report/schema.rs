@@ -358,6 +358,14 @@ impl BufferReport {
         self.label.as_deref().or(self.op_name.as_deref()).unwrap_or_default()
     }
 
+    /// What the framework calls it, and the compiler's own name; that alone where the framework has none.
+    pub fn names(&self) -> (&str, &str) {
+        match self.in_words() {
+            "" => (&self.name, ""),
+            words => (words, &self.name),
+        }
+    }
+
     /// Steps at which its memory is reserved and at which it is live; `None` if unknown.
     pub fn spans(&self) -> Option<Residency> {
         Some(Residency { reserved: self.reserved?, written: (self.live_start?, self.live_end?) })

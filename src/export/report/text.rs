@@ -291,14 +291,14 @@ fn write_left(out: &mut String, what_if: &WhatIfReport) {
         let before =
             if *bytes_at_peak == buffer.bytes { String::new() } else { format!(", {} now", short(buffer.bytes)) };
         let shape = buffer.shape.as_deref().unwrap_or_default();
-        let words = buffer.in_words();
-        let text = format!("        {:>10}  {}  {shape}  {words}{before}", short(*bytes_at_peak), buffer.name);
+        let (name, own_name) = buffer.names();
+        let text = format!("        {:>10}  {name}  {shape}  {own_name}{before}", short(*bytes_at_peak));
         let _ = writeln!(out, "{}", text.trim_end());
     }
 }
 
 /// Columns are aligned up to this width; a longer name shifts only its own row.
-const WIDEST: usize = 44;
+const WIDEST: usize = 60;
 
 fn write_at_peak(out: &mut String, peak: &PeakReport, of_what: &str) {
     if peak.buffers.is_empty() {
@@ -310,16 +310,15 @@ fn write_at_peak(out: &mut String, peak: &PeakReport, of_what: &str) {
     let width = |text: &dyn Fn(&BufferReport) -> usize| {
         peak.buffers.iter().map(|row| text(&row.buffer)).filter(|&width| width <= WIDEST).max().unwrap_or(0)
     };
-    let names = width(&|buffer| buffer.name.chars().count());
+    let names = width(&|buffer| buffer.names().0.chars().count());
     let shapes = width(&|buffer| buffer.shape.as_deref().unwrap_or_default().chars().count());
     for PeakBufferReport { bytes_at_peak, buffer } in &peak.buffers {
+        let (name, own_name) = buffer.names();
         let text = format!(
-            "      {:>10}  {:<12}  {:<names$}  {:<shapes$}  {}",
+            "      {:>10}  {:<12}  {name:<names$}  {:<shapes$}  {own_name}",
             short(*bytes_at_peak),
             buffer.category,
-            buffer.name,
-            buffer.shape.as_deref().unwrap_or(""),
-            buffer.in_words()
+            buffer.shape.as_deref().unwrap_or("")
         );
         let _ = writeln!(out, "{}", text.trim_end());
         if let Some(words) = buffer.spans().and_then(|spans| spans.difference("step")) {

@@ -13,6 +13,8 @@ pub enum Sign {
     Line,
     /// An upright line in red: a request that failed.
     Failure,
+    /// A thick line in red: a limit.
+    Limit,
     /// A dashed line: before the changes.
     Dashes,
     /// An empty box: free space.
@@ -40,6 +42,9 @@ pub fn entry(ui: &mut Ui, theme: &Theme, sign: Sign, words: &str) -> Option<Resp
         }
         Sign::Failure => {
             painter.vline(swatch.center().x, rect.y_range().shrink(2.0), Stroke::new(1.5, theme.danger));
+        }
+        Sign::Limit => {
+            painter.line_segment(line, Stroke::new(2.0, theme.over));
         }
         Sign::Dashes => {
             painter.extend(Shape::dashed_line(&line, Stroke::new(1.5, theme.text2), 4.0, 2.0));

@@ -23,6 +23,8 @@ pub struct Peak {
 /// Headroom between the peak and the limit, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spare {
+    /// What is said behind the amount: as what the peak is.
+    pub of_what: &'static str,
     /// The peak.
     pub from: u64,
     /// The limit.
@@ -32,7 +34,7 @@ pub struct Spare {
 /// Draws the label of the headroom at the right; returns its rectangle.
 pub(super) fn spare_words(painter: &Painter, theme: &Theme, window: &Window, spare: Spare, units: UnitSystem) -> Rect {
     let (top, bottom) = (window.y_of(spare.to as f64), window.y_of(spare.from as f64));
-    let words = format!("{} to spare", units.short(Bytes(spare.to - spare.from)));
+    let words = format!("{} to spare{}", units.short(Bytes(spare.to - spare.from)), spare.of_what);
     let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.ok);
     // If the band is too low for the label, it goes below the limit line.
     let y = if bottom - top >= galley.size().y + 4.0 {
@@ -89,9 +91,12 @@ impl Cursor {
     }
 }
 
+/// Half the width of the peak sign, in points.
+pub(super) const SIGN: f32 = 6.0;
+
 /// Draws the peak sign: a triangle pointing down to `tip`.
 fn paint_peak(painter: &Painter, tip: Pos2, color: Color32) {
-    let points = vec![tip, tip + Vec2::new(-6.0, -9.0), tip + Vec2::new(6.0, -9.0)];
+    let points = vec![tip, tip + Vec2::new(-SIGN, -9.0), tip + Vec2::new(SIGN, -9.0)];
     painter.add(Shape::convex_polygon(points, color, Stroke::NONE));
 }
 
@@ -108,7 +113,7 @@ pub(super) fn peaks(painter: &Painter, theme: &Theme, window: &Window, peaks: &[
         .filter(|peak| window.shows(peak.x))
         .map(|peak| (peak, Pos2::new(window.x_of(peak.x), window.y_of(peak.y).clamp(rect.top() + 10.0, rect.bottom()))))
         .collect();
-    let sign = |tip: Pos2| Rect::from_min_max(tip - Vec2::new(6.0, 9.0), tip + Vec2::new(6.0, 0.0));
+    let sign = |tip: Pos2| Rect::from_min_max(tip - Vec2::new(SIGN, 9.0), tip + Vec2::new(SIGN, 0.0));
     let words: Vec<Rect> = taken.clone();
     taken.extend(shown.iter().map(|(_, tip)| sign(*tip)));
     for (peak, tip) in shown {
@@ -165,7 +170,7 @@ pub(super) fn limit_line(window: &Window, limit: u64) -> Option<f32> {
 #[expect(clippy::must_use_candidate, reason = "most callers only need the painting")]
 pub fn limit(ui: &Ui, theme: &Theme, window: &Window, limit: Option<u64>, units: UnitSystem) -> Option<Rect> {
     paint_limit(ui.painter(), theme, window, limit, 2.0);
-    limit.and_then(|limit| limit_words(ui, theme, window, (limit, units), &[]))
+    limit.and_then(|limit| limit_words(ui, theme, window, (limit, units, CAPACITY), &[]))
 }
 
 /// Draws the limit line if it is visible; `width` is in points.
@@ -175,13 +180,16 @@ pub fn paint_limit(painter: &Painter, theme: &Theme, window: &Window, limit: Opt
     }
 }
 
+/// What a limit is called where nothing else is said.
+pub(super) const CAPACITY: &str = "capacity";
+
 /// Draws the label of the limit right of the plot; if the line is not visible, a flag at the edge beyond which it lies,
 /// at the right unless one of `peaks` is there. Returns the rectangle of the flag.
 pub(super) fn limit_words(
     ui: &Ui,
     theme: &Theme,
     window: &Window,
-    (limit, units): (u64, UnitSystem),
+    (limit, units, name): (u64, UnitSystem, &str),
     peaks: &[Peak],
 ) -> Option<Rect> {
     let rect = window.rect;
@@ -192,7 +200,7 @@ pub(super) fn limit_words(
         let line = 14.0;
         let y = y.clamp(rect.top() + line, (rect.bottom() - line).max(rect.top() + line));
         let at = Pos2::new(rect.right() + 8.0, y);
-        painter.text(at, Align2::LEFT_BOTTOM, "capacity", Weight::Regular.at(size::SMALL), theme.danger);
+        painter.text(at, Align2::LEFT_BOTTOM, name, Weight::Regular.at(size::SMALL), theme.danger);
         painter.text(at, Align2::LEFT_TOP, number, bold, theme.danger);
         return None;
     }
@@ -205,7 +213,7 @@ pub(super) fn limit_words(
         peaks.iter().any(|peak| (left - 8.0..=left + width + 8.0).contains(&window.x_of(peak.x)))
     };
     let room = Vec2::new(26.0, 4.0);
-    let mut galley = laid(format!("capacity {number}, {side}"));
+    let mut galley = laid(format!("{name} {number}, {side}"));
     let width = galley.size().x + room.x;
     // Where the words have no room beside a peak at either edge, the number alone may.
     if width > rect.width() || (covers(rect.right() - width, width) && covers(rect.left(), width)) {

@@ -26,6 +26,7 @@ pub struct Chart<'a> {
     has_cursor: bool,
     picture: Option<Picture>,
     limit: Option<u64>,
+    limit_name: &'a str,
     peaks: Vec<Peak>,
     cursors: Vec<Cursor>,
     range: Option<(f64, f64)>,
@@ -49,6 +50,7 @@ impl<'a> Chart<'a> {
             has_cursor: true,
             picture: None,
             limit: None,
+            limit_name: marks::CAPACITY,
             peaks: Vec::new(),
             cursors: Vec::new(),
             range: None,
@@ -115,6 +117,13 @@ impl<'a> Chart<'a> {
         self
     }
 
+    /// What the limit is called, if it is not the capacity.
+    #[must_use]
+    pub fn limit_named(mut self, name: &'a str) -> Self {
+        self.limit_name = name;
+        self
+    }
+
     /// With peak marks.
     #[must_use]
     pub fn peak(mut self, peak: impl IntoIterator<Item = Peak>) -> Self {
@@ -171,14 +180,15 @@ impl<'a> Chart<'a> {
             self.x.draw(ui, theme, &window, rect.bottom());
         }
         axes::ground_line(ui, theme, rect);
-        let painter = ui.painter().with_clip_rect(rect);
+        // The sign of a peak at an edge is whole.
+        let painter = ui.painter().with_clip_rect(rect.expand2(egui::vec2(marks::SIGN, 0.0)));
         let mut taken = Vec::new();
         let mut flag = None;
         if let Some(limit) = self.limit {
             if let Some(y) = marks::limit_line(&window, limit) {
                 taken.push(Rect::from_x_y_ranges(rect.x_range(), y - 2.0..=y + 2.0));
             }
-            flag = marks::limit_words(ui, theme, &window, (limit, self.units), &self.peaks);
+            flag = marks::limit_words(ui, theme, &window, (limit, self.units, self.limit_name), &self.peaks);
             taken.extend(flag);
         }
         taken.extend(self.spare.map(|spare| marks::spare_words(&painter, theme, &window, spare, self.units)));
@@ -255,7 +265,7 @@ impl<'a> Chart<'a> {
             words = format!("{words}, {} at {} {}", peak.words, x.unit(), x.words(peak.x, step / 100.0));
         }
         if let Some(limit) = self.limit {
-            words = format!("{words}, capacity {}", self.units.capacity(crate::model::Bytes(limit)));
+            words = format!("{words}, {} {}", self.limit_name, self.units.capacity(crate::model::Bytes(limit)));
         }
         let last = (window.x.hi - 2.0 * x.middle()).max(window.x.lo);
         let unit = if x.unit().is_empty() { String::new() } else { format!("{} ", x.unit()) };

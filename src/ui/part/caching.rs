@@ -44,6 +44,12 @@ pub fn curve_legend(ui: &mut Ui, context: &ViewContext<'_>, device: &CachingAnal
     if !device.replay.failures.is_empty() {
         legend::entry(ui, theme, Sign::Failure, "failed request");
     }
+    if device.limit().is_some() {
+        let limit = legend::entry(ui, theme, Sign::Limit, "reserved and free in the driver when it failed");
+        if let Some(limit) = limit {
+            limit.on_hover_text("What the process could have had then. The device has at least as much.");
+        }
+    }
 }
 
 /// The curve of the allocated bytes, with what is reserved above it. `outer` includes the labels of the axes. Returns
@@ -57,7 +63,8 @@ pub fn curve(
     raster: &mut CachedRaster,
 ) -> bool {
     let (theme, units) = (context.theme, context.options.units);
-    let rect = plot_of(outer);
+    let rect = plot_of(outer, device);
+    let limit = device.limit();
     let curves = &device.replay.curves;
     let peaks = &device.replay.peaks;
     let highest = |from: f64, to: f64| {
@@ -66,7 +73,7 @@ pub fn curve(
     };
     let at = |curve: &[u64], row: u32| curve.get(row as usize).copied().unwrap_or(0);
     let visible = || device.highest_reserved(x.lo.max(0.0) as usize, x.hi.ceil() as usize);
-    let window = Window { rect, x, y: Fit::of(ui.ctx()).bytes(peaks.reserved.bytes, visible, None) };
+    let window = Window { rect, x, y: Fit::of(ui.ctx()).bytes(peaks.reserved.bytes, visible, limit) };
     let pending = |row: u32| at(&curves.active, row).saturating_sub(at(&curves.allocated, row));
     let group = |group: usize, row: u32| if group == 0 { at(&curves.allocated, row) } else { pending(row) };
     let above = |row: u32| at(&curves.reserved, row).saturating_sub(at(&curves.allocated, row));
@@ -84,6 +91,8 @@ pub fn curve(
     let main = f64::from(device.main_moment()) + 0.5;
     let shown = Chart::new("Memory of the allocator over its events", theme, window, XAxis::Moments("event"), units)
         .drawn(ui, raster, device.device.index, |raster, window| areas.draw(raster, window, theme))
+        .limit(limit)
+        .limit_named("limit, at least")
         .peak([peak])
         .cursors(failures)
         .start(main)
@@ -99,10 +108,11 @@ pub fn curve(
 
 /// The plot inside its labels.
 #[must_use]
-pub fn plot_of(outer: Rect) -> Rect {
+pub fn plot_of(outer: Rect, device: &CachingAnalysis) -> Rect {
+    let right = if device.limit().is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
     Rect::from_min_max(
         Pos2::new(outer.left() + chart::LEFT, outer.top() + 14.0),
-        Pos2::new(outer.right() - chart::RIGHT_PLAIN, outer.bottom() - chart::BELOW),
+        Pos2::new(outer.right() - right, outer.bottom() - chart::BELOW),
     )
 }
 
@@ -123,9 +133,10 @@ fn readout(units: UnitSystem, snapshot: &CachingSnapshot, device: &CachingAnalys
     let size = event.and_then(|event| snapshot.events.size.get(event)).map(|&size| units.short(Bytes(size)));
     let mut lines = vec![Line::new(title, size.unwrap_or_default()).toned(Tone::Title)];
     lines.push(Line::new("allocated", short(&curves.allocated)).of(ALLOCATED));
+    // What there is no room for stands last.
+    lines.push(Line::new("reserved", short(&curves.reserved)));
     lines.push(Line::new("requested", short(&curves.requested)));
     lines.push(Line::new("active", short(&curves.active)));
-    lines.push(Line::new("reserved", short(&curves.reserved)));
     let stack = event.and_then(|event| snapshot.events.stack.get(event)).copied().unwrap_or_default();
     if let Some(frame) = own_frame(snapshot, stack) {
         lines.push(Line::new(snapshot.frame_words(frame), "").toned(Tone::Name));
@@ -149,7 +160,7 @@ pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, device: &CachingAn
     let mut columns = vec![
         Column::text("Most likely", 124.0, 1.0).fixed(),
         Column::number(&format!("Size, {}", unit.1), 84.0).fixed(),
-        Column::number("Share", if width < 392.0 { 64.0 } else { 120.0 }).fixed(),
+        Column::number("Share", if width < 392.0 { 100.0 } else { 120.0 }).fixed(),
     ];
     if width >= 340.0 {
         columns.push(Column::number("Count", 64.0).fixed());

@@ -20,6 +20,8 @@ mod timeline;
 mod treemap;
 mod what_if;
 
+pub use what_if::switches;
+
 use super::part::Views;
 
 /// All views, in the order of their tabs.

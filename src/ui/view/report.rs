@@ -1,4 +1,4 @@
-//! The full report as text.
+//! The full report as text, and as a page to save.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use egui::Ui;
 
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::export::report;
-use crate::ui::part::{Action, View, ViewContext};
+use crate::ui::part::{Action, TextFile, View, ViewContext};
 use crate::ui::session::Document;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
@@ -37,7 +37,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         state.words = None;
     }
     let (edits, sets) = state.of.clone();
-    let start = || Job::start(&work, "report", move || written(&document, edits, sets));
+    let start = || Job::start(&work, "report", move || written(&document, edits, sets, report::Format::Text));
     let words = state.words.get_or_insert_with(start).poll().cloned();
     egui::Frame::new().inner_margin(egui::Margin::symmetric(20, 12)).show(ui, |ui| {
         ui.horizontal(|ui| {
@@ -46,6 +46,14 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
                 && controls::button(ui, "Copy", "", theme).clicked()
             {
                 context.actions.push(Action::Copy(words.to_string()));
+            }
+            let hint = "A page with pictures, for reading and handing on";
+            if controls::button(ui, "Save as HTML\u{2026}", "", theme).on_hover_text(hint).clicked() {
+                let document = context.document.clone();
+                let (edits, sets) = state.of.clone();
+                let page = move || written(&document, edits.clone(), sets.clone(), report::Format::Html);
+                let name = format!("{}.report.html", context.document.profile.name);
+                context.actions.push(Action::Save(TextFile::new(name, move || page().to_string())));
             }
             ui.label(text(
                 if state.of.0.is_empty() && state.of.1.is_empty() {
@@ -68,8 +76,9 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-fn written(document: &Document, edits: Vec<Edit>, sets: Vec<EditSet>) -> Arc<str> {
-    let options = report::Options { top: TOP, edits, sets, ..report::Options::default() };
+fn written(document: &Document, edits: Vec<Edit>, sets: Vec<EditSet>, format: report::Format) -> Arc<str> {
+    let pictures = format == report::Format::Html;
+    let options = report::Options { top: TOP, edits, sets, pictures, ..report::Options::default() };
     let report = report::build(&[(&document.profile, &document.analysis)], &[], &options);
-    report::write(&report, report::Format::Text).into()
+    report::write(&report, format).into()
 }

@@ -5,7 +5,7 @@
 /// Forms of a text from the longest on, for a line that shows `kept` characters of it; none for a text that loses its end.
 pub fn forms_of(words: &str, kept: usize) -> Box<dyn Iterator<Item = String> + '_> {
     if let Some((name, count)) = counted(words).or_else(|| remarked(words))
-        && (is_path(name) || is_name(name))
+        && (is_path(name) || is_name(name) || named(name).is_some())
     {
         let left = kept.saturating_sub(count.chars().count());
         return Box::new(forms_of(name, left).map(move |form| format!("{form}{count}")));
@@ -22,7 +22,15 @@ pub fn forms_of(words: &str, kept: usize) -> Box<dyn Iterator<Item = String> + '
         let led =
             [format!("{first} \u{2026}: {name}"), format!("{first} \u{2026}: {path}"), format!("\u{2026} {path}")];
         let rest = shorter(path).map(|path| format!("\u{2026} {}", path.trim_start_matches("\u{2026}/")));
-        return Box::new(led.into_iter().chain(rest));
+        // Of several words the last ones, of one its end.
+        let words = path.match_indices(' ').map(|(at, _)| format!("\u{2026}{}", &path[at..]));
+        let end = path.rsplit(['/', ' ']).next().unwrap_or(path);
+        return Box::new(led.into_iter().chain(rest).chain(words).chain(without_middle(end, end.chars().count())));
+    }
+    let path = without_shape(words);
+    if path.len() < words.len() && !path.contains(", ") {
+        let last = path.match_indices(' ').map(|(at, _)| format!("\u{2026}{}", &path[at..]));
+        return Box::new(std::iter::once(path.to_owned()).chain(forms_of(path, kept)).chain(last));
     }
     if let Some((lead, path)) = argument(words) {
         return Box::new(shorter_argument(lead, path));
@@ -41,7 +49,8 @@ fn counted(words: &str) -> Option<(&str, &str)> {
     let (head, digits) = words.rsplit_once('\u{d7}')?;
     let name = head.trim_end();
     let is_count = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b',');
-    (is_count && name.len() < head.len() && !name.contains(' ')).then(|| words.split_at(name.len()))
+    let is_one = !name.contains(' ') || named(name).is_some();
+    (is_count && name.len() < head.len() && is_one).then(|| words.split_at(name.len()))
 }
 
 /// A path and a remark behind it, with the comma before: `layer_*/mul` and `, written at 4844`.
@@ -113,13 +122,18 @@ fn shorter_argument<'a>(lead: &'a str, path: &'a str) -> impl Iterator<Item = St
     whole.chain(unled).chain(rootless)
 }
 
+/// How texts begin that lead to the name of a buffer.
+const LEADS: [&str; 2] = ["saved by ", "gradients of "];
+
 /// What leads to a name, and the name that tells it from others: `saved by the scan for 32 layers` and `mlp/wi_1, [4,8]`.
 fn named(words: &str) -> Option<(&str, &str)> {
     let (lead, name) = words.split_once(": ")?;
     let path = without_shape(name);
     // A shape at the end says that it is a name, even if it is one of several words: `the input of each layer, [4,8]`.
-    let is_name = (path.len() < name.len() || !path.contains([' ', ','])) && path.starts_with(char::is_alphabetic);
-    (lead.contains(' ') && is_name).then_some((lead, name))
+    // So does what leads to it, where it is one that buffers have: `saved by the scan for 32 layers: the input of each layer`.
+    let is_led = LEADS.iter().any(|begin| lead.starts_with(begin));
+    let is_one = is_led || path.len() < name.len() || !path.contains([' ', ',']);
+    (lead.contains(' ') && is_one && path.starts_with(char::is_alphabetic)).then_some((lead, name))
 }
 
 /// A name without the shape at its end: `mlp/wi_1` of `mlp/wi_1, [4,8]`.
@@ -268,6 +282,13 @@ mod tests {
         assert_eq!(named("embed: dot_general"), None, "short before the colon");
         let words = "saved by the scan for 32 layers: the input of each layer, [4,4096,4096]";
         assert_eq!(named(words).map(|(_, name)| without_shape(name)), Some("the input of each layer"));
+        let forms: Vec<String> = forms_of("saved by the scan for 32 layers: the input of each layer", 12).collect();
+        assert!(
+            forms.contains(&"\u{2026} each layer".to_owned()) && forms.iter().all(|form| form.ends_with("er")),
+            "{forms:?}"
+        );
+        let forms: Vec<String> = forms_of(label, 12).collect();
+        assert!(forms[3..].iter().all(|form| form.ends_with('1')), "{forms:?}");
     }
 
     #[test]
@@ -317,6 +338,15 @@ mod tests {
                 && !is_path("1/4 of the batch")
                 && !is_path("fusion.12")
         );
+    }
+
+    #[test]
+    fn a_shape_behind_a_name_goes_first() {
+        let forms: Vec<String> = forms_of("self_attention/query, [4,4096,32,128]", 12).collect();
+        assert_eq!(forms[0], "self_attention/query");
+        assert!(forms.iter().all(|form| form.ends_with("query")), "{forms:?}");
+        let forms: Vec<String> = forms_of("the input of each layer, [4,4096]", 12).collect();
+        assert_eq!(forms[..2], ["the input of each layer", "\u{2026} input of each layer"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::analysis::hlo_text::{self, instruction_text};
 use crate::analysis::live_at::LiveBuffer;
 use crate::analysis::live_range::Uses;
 use crate::analysis::map::MapBox;
-use crate::model::{BufferId, Bytes, InstructionId, MemorySpace};
+use crate::model::{BufferId, Bytes, InstructionId, MemorySpace, Program};
 use crate::ui::session::Document;
 
 /// Data on one buffer.
@@ -23,6 +23,9 @@ pub struct RelatedToBuffer {
     pub sharing: Vec<(MapBox, Bytes)>,
     /// Its instruction as HLO text; empty if it is not in the file.
     pub hlo: String,
+    /// What stands at the peak and is equal to it, itself included, with the bytes of all together: the same part of each
+    /// layer, say. `None` where it is alone.
+    pub equal: Option<(Arc<[BufferId]>, Bytes)>,
     /// Operands of its instruction: name, and the largest buffer of the memory space that it defines.
     pub operands: Vec<(String, Option<BufferId>)>,
 }
@@ -57,6 +60,16 @@ pub struct Related {
     step: Option<(Key, Job<Arc<RelatedToStep>>)>,
 }
 
+/// The buffers of the same row at the peak that are as large as one of them.
+fn equal(program: &Program, rows: &[Contributor], buffer: BufferId) -> Option<(Arc<[BufferId]>, Bytes)> {
+    let row = rows.iter().find(|row| row.buffers.contains(&buffer))?;
+    let bytes = program.buffers.size_of(buffer);
+    let all: Arc<[BufferId]> =
+        row.buffers.iter().copied().filter(|&other| program.buffers.size_of(other) == bytes).collect();
+    let together = Bytes(bytes.0.saturating_mul(all.len() as u64));
+    (all.len() > 1).then_some((all, together))
+}
+
 fn operands(scene: Scene<'_>, instruction: InstructionId) -> Vec<(String, Option<BufferId>)> {
     let program = scene.program;
     let rows = hlo_text::operands(program, instruction);
@@ -88,6 +101,7 @@ impl Related {
                 let mut related = RelatedToBuffer { sharing: data.map.sharing(buffer), ..RelatedToBuffer::default() };
                 if let Some(scene) = document.scene(space.0, space.1) {
                     let (program, live) = (scene.program, scene.analysis.live.as_ref());
+                    related.equal = equal(program, &data.contributors, buffer);
                     related.uses = live.map(|live| live.uses_of(program, buffer)).unwrap_or_default();
                     if let Some(instruction) = program.buffers.instruction_of(buffer) {
                         related.hlo = instruction_text(program, instruction);

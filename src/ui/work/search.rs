@@ -81,6 +81,12 @@ impl SearchResults {
         self.found.get(buffer.index()).copied().unwrap_or(false)
     }
 
+    /// Whether there are matches, but none of them lives at the step of the views.
+    #[must_use]
+    pub fn is_away(&self) -> bool {
+        self.here == Some(0) && !self.list.is_empty()
+    }
+
     /// Whether a match lives at the step of the views.
     #[must_use]
     pub fn lives_here(&self, buffer: BufferId) -> bool {

@@ -6,7 +6,7 @@ use egui::{Align, Area, Frame, Key, Layout, Margin, Order, Pos2, Rect, Response,
 use crate::analysis::table::Filter;
 use crate::model::thousands;
 use crate::ui::app::App;
-use crate::ui::part::Find;
+use crate::ui::part::{Action, Find};
 use crate::ui::session::{RowScope, Shared};
 use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::{self, link};
@@ -19,6 +19,9 @@ const LEAST: f32 = 190.0;
 const MOST: f32 = 400.0;
 /// Room that is left to what is typed.
 const LEAST_EDIT: f32 = 110.0;
+/// Width of the arrows with the word that closes the search, and of the cross that does.
+const ARROWS_AND_CLOSE: f32 = 120.0;
+const CROSS: f32 = 24.0;
 /// Width from which arrows stand behind what is typed.
 const WITH_ARROWS: f32 = 330.0;
 
@@ -54,13 +57,7 @@ impl App {
         });
         let Some((next, lives_here)) = next else { return };
         open.shared.select(next);
-        // These views show what lives at their step, the others all of the program.
-        let shows_step = match open.shared.view {
-            "treemap" => true,
-            "buffers" => open.shared.rows != RowScope::All,
-            _ => false,
-        };
-        if !lives_here && shows_step {
+        if !lives_here && shows_step(&open.shared) {
             let place = step_words(&open.shared);
             self.say(&format!("Does not live {place}; Timeline shows when it does"));
         }
@@ -87,6 +84,7 @@ impl App {
             ui.spacing_mut().item_spacing.x = 6.0;
             if is_asked {
                 let is_wide = width >= WITH_ARROWS;
+                let most = width - LEAST_EDIT - if is_wide { ARROWS_AND_CLOSE } else { CROSS };
                 let close = link(ui, if is_wide { "Close" } else { "\u{d7}" }, theme);
                 close.widget_info(|| WidgetInfo::labeled(Role::Link, true, "Close"));
                 if close.clicked() {
@@ -95,8 +93,7 @@ impl App {
                 if is_wide {
                     step = arrows(ui, theme);
                 }
-                let length = if is_wide { Length::Whole } else { Length::Short };
-                count(ui, theme, &open.shared, hits.as_deref(), length);
+                count(ui, theme, &open.shared, hits.as_deref(), most);
             }
             let response = edit(ui, theme, &mut open.shared, ui.available_width(), focus);
             if !is_asked && !response.has_focus() {
@@ -124,13 +121,14 @@ impl App {
         let Some(open) = self.files.current_mut() else { return };
         let (shared, document) = (&mut open.shared, &open.document);
         let is_asked = !has_field && (shared.finding || !shared.filter.trim().is_empty());
-        let is_open = is_asked || shared.lit.is_some() || !shared.hidden.is_empty();
+        let hits = open.derived.hits(&work, document, shared);
+        let is_away = hits.as_deref().is_some_and(|hits| hits.is_away()) && shows_step(shared);
+        let is_open = is_asked || is_away || shared.lit.is_some() || !shared.hidden.is_empty();
         let dims = VIEWS.by_id(shared.view).is_some_and(|view| matches!(view.find, Find::Dim));
         if !is_open || !dims {
             return;
         }
-        let hits = open.derived.hits(&work, document, shared);
-        let mut step = None;
+        let (mut step, mut goes) = (None, false);
         Area::new(egui::Id::unique("find bar"))
             .order(Order::Middle)
             .pivot(egui::Align2::RIGHT_BOTTOM)
@@ -148,7 +146,18 @@ impl App {
                         } else if is_asked {
                             let response = edit(ui, theme, shared, 230.0, focus);
                             step = entered(ui, &response);
-                            count(ui, theme, shared, hits.as_deref(), Length::Whole);
+                            count(ui, theme, shared, hits.as_deref(), f32::INFINITY);
+                        }
+                        if let Some(hits) = hits.as_deref().filter(|_| is_away) {
+                            if !is_asked {
+                                let words = count_words(shared, hits);
+                                ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
+                            }
+                            let go = link(ui, "show the largest in Timeline", theme);
+                            if let (true, Some(&largest)) = (go.clicked(), hits.list.first()) {
+                                shared.select(largest);
+                                goes = true;
+                            }
                         }
                         if is_asked || shared.lit.is_some() {
                             step = arrows(ui, theme).or(step);
@@ -159,7 +168,9 @@ impl App {
                                 shared.show_hidden();
                             }
                         }
-                        if link(ui, "Close", theme).clicked() {
+                        // Where it is asked in the bar at the top, it is closed there.
+                        let closes = is_asked || shared.lit.is_some() || !shared.hidden.is_empty();
+                        if closes && link(ui, "Close", theme).clicked() {
                             shared.close_find();
                             shared.show_hidden();
                         }
@@ -168,6 +179,9 @@ impl App {
             });
         if let Some(direction) = step {
             self.next_hit(direction);
+        }
+        if goes {
+            self.act(Action::View("timeline"));
         }
     }
 }
@@ -206,49 +220,55 @@ fn step_words(shared: &Shared) -> String {
     shared.step.map_or_else(|| "at the peak".to_owned(), |step| format!("at step {step}"))
 }
 
+/// Whether a view shows what lives at its step, where others show all of the program.
+fn shows_step(shared: &Shared) -> bool {
+    match shared.view {
+        "treemap" => true,
+        "buffers" => shared.rows != RowScope::All,
+        _ => false,
+    }
+}
+
+/// How many match and how many of them live at the step of the views; of a selected match, which it is.
+fn count_words(shared: &Shared, hits: &SearchResults) -> String {
+    let place = step_words(shared);
+    let all = hits.list.len();
+    let found = thousands(all as u64);
+    let at = shared.selected.and_then(|buffer| hits.list.iter().position(|hit| *hit == buffer));
+    match (at, hits.here) {
+        // Those that live there come first in the list.
+        (Some(at), Some(here)) if at < here && here < all => {
+            format!("{} of {} {place}, {found} match", thousands(at as u64 + 1), thousands(here as u64))
+        }
+        (Some(at), _) => format!("{} of {found}", thousands(at as u64 + 1)),
+        (None, _) if all == 0 => format!("0 of {} match", thousands(hits.of as u64)),
+        (None, Some(here)) if here == all => format!("{found} match, all {place}"),
+        (None, Some(0)) => format!("{found} match, none {place}"),
+        (None, Some(here)) => format!("{found} match, {} {place}", thousands(here as u64)),
+        (None, None) => format!("{found} match"),
+    }
+}
+
 /// How many match, how many of them live at the step of the views and which is selected, or what is wrong with the words.
-fn count(ui: &mut Ui, theme: &Theme, shared: &Shared, hits: Option<&SearchResults>, length: Length) {
+fn count(ui: &mut Ui, theme: &Theme, shared: &Shared, hits: Option<&SearchResults>, most: f32) {
     if let Err(error) = Filter::parse(&shared.filter) {
         let room = (ui.available_width() - LEAST_EDIT).max(60.0);
         controls::cut_label(ui, &error.to_string(), Weight::Regular.at(size::SMALL), theme.danger, room);
         return;
     }
-    let words = match hits {
-        Some(hits) => {
-            let at = shared.selected.and_then(|b| hits.list.iter().position(|hit| *hit == b));
-            let found = thousands(hits.list.len() as u64);
-            match at {
-                Some(at) => format!("{} of {found}", thousands(at as u64 + 1)),
-                None if hits.list.is_empty() => format!("0 of {} match", thousands(hits.of as u64)),
-                None => match hits.here {
-                    Some(here) if here == hits.list.len() => format!("{found} match, all {}", step_words(shared)),
-                    Some(0) => format!("{found} match, none {}", step_words(shared)),
-                    Some(here) => format!("{found} match, {} {}", thousands(here as u64), step_words(shared)),
-                    None => format!("{found} match"),
-                },
-            }
-        }
-        None => String::new(),
-    };
-    // Without the whole a count needs its noun.
+    let words = hits.map_or_else(String::new, |hits| count_words(shared, hits));
+    // Where it has no room: how many, and which.
     let short = match words.split_once(" match") {
-        Some((found, _)) => format!("{} match", found.split(" of ").next().unwrap_or(found)),
-        None => words.clone(),
+        Some((found, _)) if !found.contains(',') => format!("{} match", found.split(" of ").next().unwrap_or(found)),
+        _ => words.split(' ').take(3).collect::<Vec<_>>().join(" "),
     };
-    let shown = if length == Length::Short { short } else { words.clone() };
+    let font = Weight::Medium.at(size::SMALL);
+    let width = ui.painter().layout_no_wrap(words.clone(), font, theme.text2).size().x;
+    let shown = if width > most { short } else { words.clone() };
     let response = ui.label(text(shown, size::SMALL, Weight::Medium, theme.text2));
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));
     let of = hits.map_or_else(String::new, |hits| format!("the {} ", thousands(hits.of as u64)));
     response.on_hover_text(format!("Of {of}buffers of this memory, live at any step"));
-}
-
-/// How much is written of a count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Length {
-    /// How many there are.
-    Short,
-    /// Of how many, too.
-    Whole,
 }
 
 /// Buttons to the previous and the next match, in the order of the layout.

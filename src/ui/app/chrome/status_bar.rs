@@ -2,13 +2,17 @@
 
 use egui::{Align2, Pos2, Ui};
 
+use crate::analysis::map::TimeAxis;
 use crate::analysis::tiles::TileAnalysis;
-use crate::model::{Bytes, InstructionId, TileMemory, UnitSystem, counted, thousands};
+use crate::model::{Bytes, InstructionId, MemorySpace, TileMemory, UnitSystem, counted, thousands};
 use crate::ui::app::App;
+use crate::ui::app::files::OpenFile;
 use crate::ui::session::Shared;
+use crate::ui::view::switches;
 use crate::ui::widget::controls::vline;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
+use crate::ui::work::Work;
 
 impl App {
     pub(in crate::ui::app) fn status_bar(&mut self, ui: &mut Ui, theme: &Theme) {
@@ -39,21 +43,25 @@ impl App {
         if self.veiled() {
             return;
         }
-        let Some(open) = self.files.current() else { return };
+        let (work, units) = (self.work(), self.options.units);
+        let Some(open) = self.files.current_mut() else { return };
         let shared = &open.shared;
         if let (Some(memory), Some(tiles)) = (&open.document.profile.tiles, &open.document.analysis.tiles) {
-            let words = tile_words(memory, tiles, shared, self.options.units);
+            let words = tile_words(memory, tiles, shared, units);
             let at = Pos2::new(rect.left() + 16.0, y);
             let room = right.left() - 24.0 - at.x;
             let paint = crate::ui::widget::controls::paint_cut;
             paint(ui.painter(), (at, Align2::LEFT_CENTER), &words, small, theme.text2, room);
             return;
         }
+        let changed = changed(open, &work, units);
+        let shared = &open.shared;
         let Some((program, analysis)) = open.document.program(shared.program) else { return };
         let Some(space) = analysis.space(shared.color) else { return };
-        let units = self.options.units;
-        let mut parts: Vec<String> = Vec::new();
-        if let Some(live) = &analysis.live {
+        let capacity = shared.capacity.get(&shared.color).or(space.capacity.as_ref()).map(|capacity| capacity.bytes);
+        let is_changed = !changed.is_empty();
+        let mut parts = changed;
+        if let Some(live) = analysis.live.as_ref().filter(|_| !is_changed) {
             let step = shared.cursor.or(shared.step).unwrap_or_else(|| space.peak_point());
             let name = live
                 .sequence()
@@ -62,21 +70,34 @@ impl App {
             let live_bytes = space
                 .occupancy
                 .as_ref()
-                .map(|o| format!("   {} reserved", units.short(crate::model::Bytes(o.reserved.at(step)))))
+                .map(|o| {
+                    let reserved = Bytes(o.reserved.at(step));
+                    format!("   {} reserved{}", units.short(reserved), over_words(reserved, capacity, units))
+                })
                 .unwrap_or_default();
             parts.push(format!("step {step} of {}   {name}{live_bytes}", live.points()));
         }
-        parts.push(format!("{} at the peak", counted(space.at_peak.len() as u64, "buffer")));
+        if !is_changed {
+            let place = if program.is_listing { "listed in the message" } else { "at the peak" };
+            parts.push(format!("{} {place}", counted(space.at_peak.len() as u64, "buffer")));
+        }
+        let mut bytes = String::new();
         parts.push(match shared.hovered.or(shared.selected) {
             Some(buffer) => {
-                format!("{}   {}", program.buffer_name(buffer), units.short(program.buffers.size_of(buffer)))
+                let name = analysis.labels(program).buffer_name(program, buffer);
+                bytes = format!("   {}", units.short(program.buffers.size_of(buffer)));
+                name
             }
             None => "nothing selected".to_owned(),
         });
+        // The name of what is selected gives way to its size.
+        let bytes = ui.painter().layout_no_wrap(bytes, small.clone(), theme.text2);
+        let last = parts.len() - 1;
         let mut x = rect.left() + 16.0;
         for (i, part) in parts.into_iter().enumerate() {
             let parted = if i > 0 { 24.0 } else { 0.0 };
-            let room = right.left() - 24.0 - x - parted;
+            let after = if i == last { bytes.size().x } else { 0.0 };
+            let room = right.left() - 24.0 - x - parted - after;
             if room < 40.0 {
                 break;
             }
@@ -93,8 +114,49 @@ impl App {
                 room,
             );
             x = drawn.right();
+            if i == last {
+                ui.painter().galley(Pos2::new(x, y - bytes.size().y / 2.0), bytes.clone(), theme.text2);
+            }
         }
     }
+}
+
+/// How far bytes are over a capacity: `, 10.1 GiB over`; empty if they are not.
+fn over_words(bytes: Bytes, capacity: Option<Bytes>, units: UnitSystem) -> String {
+    let over = capacity.map_or(Bytes::ZERO, |capacity| bytes.saturating_sub(capacity));
+    if over > Bytes::ZERO { format!(", {} over", units.short(over)) } else { String::new() }
+}
+
+/// In What if, while changes are on: how many are, and what lives with them at the step under the pointer, or at the peak.
+fn changed(open: &mut OpenFile, work: &Work, units: UnitSystem) -> Vec<String> {
+    let (shared, document) = (&open.shared, &open.document);
+    if shared.view != "whatif" || shared.changes.on.is_empty() {
+        return Vec::new();
+    }
+    let capacity = shared.capacity.get(&MemorySpace::HBM).map(|capacity| capacity.bytes.0);
+    let advice = open.derived.advice(work, document, capacity);
+    let (on, all) = switches(advice.as_deref(), shared.program, &shared.changes);
+    let mut parts = vec![format!("{on} of {} on", counted(all as u64, "change"))];
+    let result = open.derived.what_if(work, document, shared.program, capacity, &shared.changes.on);
+    let Some((result, _)) = result.filter(|(result, _)| result.after.is_told() && result.after.undecided.is_none())
+    else {
+        return parts;
+    };
+    let pointed = shared.cursor.filter(|_| result.axis.unit == TimeAxis::ProgramOrder);
+    let step = pointed.unwrap_or_else(|| result.peak_after().1);
+    let at = |curve: &[u64]| curve.get(step as usize).copied().map(Bytes);
+    let place = if pointed.is_some() { "" } else { ", the peak" };
+    let now = if pointed.is_some() { at(&result.curve_after) } else { Some(result.peak_after().0) };
+    if let (Some(now), Some(was)) = (now, at(&result.curve_before)) {
+        parts.push(format!(
+            "{} {step}{place}   {} with them{}, {} without",
+            result.axis.unit.unit(),
+            units.short(now),
+            over_words(now, result.memory.capacity.map(Bytes), units),
+            units.short(was)
+        ));
+    }
+    parts
 }
 
 /// The hovered or chosen tile, and the number of chosen tiles.

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use crate::analysis::{ProfileAnalysis, Stop};
 use crate::decode::{DecodeError, LOOKED_FOR};
-use crate::model::{Bytes, NoteCode, Profile, UnitSystem};
+use crate::model::{Bytes, NoteCode, Profile, UnitSystem, counted};
 use crate::open::{Collection, Opened, Target};
 use crate::source::{Cancelled, Progress, Spent, Stage};
 use crate::ui::session::Document;
@@ -142,6 +142,10 @@ fn try_read(
 ) -> Result<LoadResult, DecodeError> {
     match target.open(progress)?.listed(messages, progress)? {
         Opened::Collection(collection) => {
+            if let Some(count) = collection.silent_texts {
+                let texts = counted(count as u64, "text");
+                return Ok(LoadResult::Failed(format!("no profile in it: {texts} without an out-of-memory message")));
+            }
             let collection = Arc::new(collection);
             let _ = sender.send(LoadResult::Listed(Arc::clone(&collection)));
             work.ctx.request_repaint();

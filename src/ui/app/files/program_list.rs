@@ -55,10 +55,13 @@ impl App {
             self.list_head(ui, theme, head, &lines);
         }
         hairline(ui, head, theme.line);
-        let mut top = head.bottom();
+        let top = head.bottom();
+        let foot = Rect::from_min_max(Pos2::new(full.left(), full.bottom() - 64.0), full.max);
+        let mut end = foot.top();
+        // Below the list: where it comes with one more entry, no row moves.
         if !rail && (self.files.entries.len() > FEW || !self.search.is_empty()) {
             let field = Rect::from_min_size(
-                Pos2::new(full.left() + 12.0, top + 6.0),
+                Pos2::new(full.left() + 12.0, end - 6.0 - space::CONTROL),
                 Vec2::new(full.width() - 25.0, space::CONTROL),
             );
             let mut child = ui.new_child(egui::UiBuilder::new().max_rect(field).id_salt("search programs"));
@@ -72,10 +75,9 @@ impl App {
             if (response.has_focus() || response.lost_focus()) && child.input(|i| i.key_pressed(egui::Key::Escape)) {
                 self.search.clear();
             }
-            top = field.bottom() + 6.0;
+            end = field.top() - 6.0;
         }
-        let foot = Rect::from_min_max(Pos2::new(full.left(), full.bottom() - 64.0), full.max);
-        let list = Rect::from_min_max(Pos2::new(full.left(), top), Pos2::new(full.right() - 1.0, foot.top()));
+        let list = Rect::from_min_max(Pos2::new(full.left(), top), Pos2::new(full.right() - 1.0, end));
         let mut asked = Asked::default();
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(list));
         let reveal = self.files.current.filter(|_| self.revealed != self.files.current);

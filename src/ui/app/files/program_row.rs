@@ -119,11 +119,10 @@ impl App {
         let y = rect.top() + 50.0;
         let words = self.need_words(need, facts.capacity);
         painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, words, Weight::Medium.at(size::BODY), color);
-        if facts.is_request {
-            return false;
-        }
+        // Without a limit a gauge says nothing.
+        let Some(capacity) = facts.capacity.filter(|_| !facts.is_request) else { return false };
         let track = Rect::from_min_max(Pos2::new(left, y - 2.5), Pos2::new(right - 74.0, y + 2.5));
-        paint_gauge(&painter, track, need.0 as f64, facts.capacity.map(|c| c.0 as f64), theme);
+        paint_gauge(&painter, track, need.0 as f64, Some(capacity.0 as f64), theme);
         false
     }
 
@@ -276,8 +275,10 @@ fn open_facts(open: &OpenFile, units: UnitSystem) -> Facts {
     let live = document.analysis.live.as_ref().filter(|_| space.is_none());
     // The peak that every view tells: what is reserved is told in words there.
     let caching = document.analysis.caching.iter().map(|device| Bytes(device.replay.peaks.allocated.bytes)).max();
+    let could_have = document.analysis.caching.iter().filter_map(|device| device.limit()).max().map(Bytes);
     let history = runtime.filter(|_| space.is_none() && tiles.is_none());
     let need = space.map(|space| space.xprof.allocated).or(tiles.and_then(|tiles| Some(Bytes(tiles.max?.1))));
+    let is_snapshot = need.is_none() && history.is_none() && live.is_none() && caching.is_some();
     let need = need.or(history.map(|allocator| allocator.peak)).or(live.map(|live| live.total)).or(caching);
     let told = message.map(|(_, shortage)| shortage).filter(|_| need.is_none());
     let need = need.or(told.and_then(|shortage| shortage.needed));
@@ -295,9 +296,13 @@ fn open_facts(open: &OpenFile, units: UnitSystem) -> Facts {
         mark: Some(if shortage.is_some() { Mark::Over } else { mark_of(verdict) }),
         second,
         error: cut.is_some() || is_damaged,
-        device: profile.device.name.clone().unwrap_or_default(),
+        device: match (&profile.device.name, is_snapshot) {
+            // What its number is: Compare tells what is reserved.
+            (_, true) => "allocated".to_owned(),
+            (name, false) => name.clone().unwrap_or_default(),
+        },
         need,
-        capacity: capacity.or(limit).or(given).or(told.and_then(|shortage| shortage.limit())),
+        capacity: capacity.or(limit).or(given).or(could_have).or(told.and_then(|shortage| shortage.limit())),
         over: shortage.is_some() || matches!(verdict, Verdict::Over { .. }),
         is_request: told.is_some_and(|shortage| shortage.is_request),
         ..Facts::default()

@@ -164,12 +164,12 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
     let open = state.open.contains(&i);
     let units = context.options.units;
     ui.horizontal(|ui| {
-        let (words, color) = match finding.severity {
-            Severity::Critical => ("cause", theme.danger),
-            Severity::Warning => ("saves", theme.warn),
-            Severity::Hint => ("hint", theme.text2),
+        let color = match finding.severity {
+            Severity::Critical => theme.danger,
+            Severity::Warning => theme.warn,
+            Severity::Hint => theme.text2,
         };
-        ui.label(text(words, size::SMALL, Weight::SemiBold, color));
+        ui.label(text(finding.severity.name(), size::SMALL, Weight::SemiBold, color));
         ui.label(text(finding.rule.replace('_', " "), size::SMALL, Weight::Regular, theme.text3));
         if finding.is_guess {
             ui.label(text("guess", size::SMALL, Weight::Regular, theme.text3)).on_hover_text("Based on names alone");
@@ -178,6 +178,11 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
             ui.label(text(finding.saving_in_words(units), size::BODY, Weight::SemiBold, theme.text));
         });
     });
+    if let Some(includes) = finding.includes_in_words(units) {
+        ui.with_layout(egui::Layout::top_down(egui::Align::Max), |ui| {
+            ui.label(text(includes, size::SMALL, Weight::Regular, theme.text2));
+        });
+    }
     let title = context.said(&finding.title);
     let row = ui.horizontal_top(|ui| {
         ui.spacing_mut().item_spacing.x = 6.0;
@@ -322,11 +327,31 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         line(ui, &format!("Prediction: {band}."), theme.text3);
     }
     for warning in &finding.warnings {
-        line(ui, warning, theme.warn);
+        line(ui, &format!("{}.", capitalised(warning)), theme.warn);
     }
-    if !finding.reference.is_empty() {
-        line(ui, finding.reference, theme.text3);
+    // What the compiler says where a program does not fit says nothing of one that does.
+    let is_said = finding.program.is_none()
+        || context.document.has_failed()
+        || finding.effect.as_ref().is_none_or(|effect| !effect.fits_already());
+    if is_said && !finding.reference.is_empty() {
+        reference(ui, context, finding.reference);
     }
+}
+
+/// What a finding refers to; a page is a link.
+fn reference(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str) {
+    let theme = context.theme;
+    let Some((title, page)) = words.split_once(", ").filter(|(_, page)| page.starts_with("https://")) else {
+        ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).wrap());
+        return;
+    };
+    ui.horizontal_wrapped(|ui| {
+        ui.label(text(format!("{title},"), size::SMALL, Weight::Regular, theme.text3));
+        let response = link(ui, page.trim_start_matches("https://"), theme);
+        if response.on_hover_text("Copy the page's address").clicked() {
+            context.actions.push(Action::Copy(page.to_owned()));
+        }
+    });
 }
 
 /// The largest buffers a finding is based on, each a link to the timeline.

@@ -83,7 +83,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         Pos2::new(full.left(), names.bottom() + 2.0),
         Vec2::new(full.width(), (room * 0.5).max(90.0)),
     );
-    let plot = caching::plot_of(outer);
+    let plot = caching::plot_of(outer, device);
     let reach = Reach { whole: Span::new(0.0, f64::from(device.moments().max(1))), least: 8.0 };
     let mut x = reach.visible(state.x);
     if all {
@@ -92,6 +92,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let hovered = ui.input(|i| i.pointer.hover_pos()).is_some_and(|at| plot.contains(at));
     if hovered {
         reach.wheel(ui, plot, &mut x);
+        let (is_dragging, delta) =
+            ui.input(|i| (i.pointer.primary_down() && i.pointer.is_decidedly_dragging(), i.pointer.delta()));
+        if is_dragging {
+            reach.drag(plot, &mut x, delta.x);
+        }
     }
     reach.keys(ui, plot, &mut x, f64::from(device.main_moment()));
     state.x = reach.chosen(x);

@@ -111,6 +111,8 @@ fn held(ui: &mut Ui, context: &ViewContext<'_>, found: &Found, allocator: &Alloc
             ui.add_space(6.0);
         }
         ui.label(text(change, size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+        // The views and the list of files tell the peak of what is allocated.
+        ui.label(text(allocator.total_is, size::LEAD, Weight::Medium, theme.text2));
     });
     ui.add(egui::Label::new(text(allocator.headline(units), size::LEAD, Weight::Medium, theme.text)).wrap());
     if let Some(words) = found.space().and_then(|space| most_of_it(space, context, found.words().block)) {

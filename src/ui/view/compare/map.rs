@@ -202,9 +202,13 @@ fn by_keys(map: &Map, at: Option<usize>, pressed: &keys::Pressed) -> Option<usiz
     moved.or(Some(at))
 }
 
-/// A difference with its sign; `=` for none.
+/// A difference with its sign; for none, what stands as before.
 pub fn amount(units: UnitSystem, part: &Part) -> String {
-    if part.difference() == 0 { "=".to_owned() } else { units.signed(part.difference()) }
+    if part.difference() == 0 {
+        format!("= {}", units.short(Bytes(part.after)))
+    } else {
+        units.signed(part.difference())
+    }
 }
 
 /// The fill of a share of difference, −1 to 1.

@@ -5,7 +5,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, W
 use super::state::{Chart, Found, List, State};
 use super::words::slot_of_step;
 use crate::export::diff::{SpaceDiff, StepDiff, UNUSED, parts};
-use crate::model::{Bytes, UnitSystem};
+use crate::model::{Bytes, UnitSystem, capitalised};
 use crate::ui::chart::{self, Fit, Span, Window, YAxis};
 use crate::ui::part::{ViewContext, class_legend};
 use crate::ui::widget::controls::paint_cut;
@@ -40,8 +40,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
         Chart::Scopes => (found.words().by_scope, &space.waterfall_by_scope),
         _ => (found.words().by_class, &space.waterfall),
     };
+    let words = found.allocator().map_or_else(|| words.to_owned(), |held| words.replacen("{}", held.total_is, 1));
+    let words = capitalised(&words);
     let bold = Weight::SemiBold.at(size::BODY);
-    let (title, _) = paint_cut(ui.painter(), (head, Align2::LEFT_CENTER), words, bold, theme.text, rect.width());
+    let (title, _) = paint_cut(ui.painter(), (head, Align2::LEFT_CENTER), &words, bold, theme.text, rect.width());
     parts_legend(ui, theme, space, Rect::from_x_y_ranges(title.right() + 12.0..=rect.right(), title.y_range()));
     let (Some(before), Some(after)) = (space.allocated.before, space.allocated.after) else { return };
     let limit = space.capacity.after;

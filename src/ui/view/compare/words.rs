@@ -12,9 +12,9 @@ use crate::ui::widget::theme::Slot;
 pub struct Words {
     /// The two waterfalls, in the bar that chooses.
     pub charts: [&'static str; 2],
-    /// Title of the waterfall by class.
+    /// Title of the waterfall by class; of an allocator, `{}` is what its total is.
     pub by_class: &'static str,
-    /// Title of the waterfall by scope.
+    /// The same by scope.
     pub by_scope: &'static str,
     /// Title of the map and the tree.
     pub whole: &'static str,
@@ -52,8 +52,8 @@ pub const PROGRAM: Words = Words {
 /// Of an allocator whose blocks have stacks.
 pub const STACKS: Words = Words {
     charts: ["By kind", "By stack"],
-    by_class: "Before to after, by kind",
-    by_scope: "Before to after, by stack",
+    by_class: "{}, before to after, by kind",
+    by_scope: "{}, before to after, by stack",
     whole: "By kind and stack",
     find: "Find stack, kind",
     what: "Stack",
@@ -67,8 +67,8 @@ pub const STACKS: Words = Words {
 /// Of an allocator whose blocks have operations.
 pub const OPERATIONS: Words = Words {
     charts: ["By kind", "By op"],
-    by_class: "Before to after, by kind",
-    by_scope: "Before to after, by op",
+    by_class: "{}, before to after, by kind",
+    by_scope: "{}, before to after, by op",
     whole: "By kind and op",
     find: "Find op, kind, shape",
     what: "Op",

@@ -8,15 +8,18 @@ mod shape;
 mod sharing;
 mod step;
 
+use std::sync::Arc;
+
 use egui::text::LayoutJob;
-use egui::{Align, Layout, Rect, Sense, Ui, Vec2};
+use egui::{Align, Label, Layout, Rect, Sense, Ui, Vec2};
 
 use self::card::readout;
 use crate::analysis::{Scene, category};
-use crate::model::{BufferId, percent};
+use crate::model::{BufferId, percent, thousands};
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{View, ViewContext, class_legend, colors};
-use crate::ui::widget::controls::{cut_label, paint_swatch, rule};
+use crate::ui::session::Lit;
+use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
@@ -74,7 +77,7 @@ fn buffer_card(
     let class = analysis.class_now(program, buffer);
     // As everywhere: what it is, where the program tells; then the compiler's own name below.
     let own_name = program.buffer_name(buffer);
-    let label = analysis.labels(program).of(program, buffer).map(|label| label.text);
+    let label = Some(analysis.labels(program).buffer_name(program, buffer));
     let size_bytes = program.buffers.size_of(buffer);
     let instruction = program.buffers.instruction_of(buffer);
     let metadata = instruction.map(|i| program.text.metadata(i)).unwrap_or_default();
@@ -87,7 +90,7 @@ fn buffer_card(
         let name = label.clone().unwrap_or_else(|| own_name.clone());
         let mut job = LayoutJob::simple(name, font, theme.text, ui.available_width());
         job.wrap.max_rows = HEADING_ROWS;
-        ui.label(job);
+        ui.add(Label::new(job).wrap());
     });
     if label.is_some_and(|label| label != own_name) {
         let width = ui.available_width();
@@ -109,6 +112,7 @@ fn buffer_card(
     });
     let of_peak = format!("{} of the peak", percent(size_bytes.0, space.peak().0));
     readout(ui, context, size_bytes, (&of_peak, Some(To::Step(space.peak_point()))), To::View("buffers"));
+    equal(ui, context, buffer);
     rule(ui, theme);
     shape::show(ui, context, scene, buffer);
     rule(ui, theme);
@@ -119,4 +123,16 @@ fn buffer_card(
     origin::op(ui, context, &metadata.op_name);
     origin::source(ui, context, &metadata);
     origin::hlo(ui, context, scene, buffer);
+}
+
+/// How many buffers are equal to one, and what they take together: a link that lights them in the timeline.
+fn equal(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
+    let Some(related) = context.related_to_buffer(buffer) else { return };
+    let Some((all, together)) = &related.equal else { return };
+    let words = format!("1 of {} equal, {} together", thousands(all.len() as u64), context.short(*together));
+    if link(ui, &words, context.theme).on_hover_text("Light all of them in Timeline").clicked() {
+        let words = format!("equal buffers, {}", context.short(*together));
+        context.shared.light(Lit { words, buffers: Arc::clone(all) });
+        context.go("timeline");
+    }
 }

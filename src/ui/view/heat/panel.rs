@@ -296,8 +296,9 @@ impl Panel<'_> {
             units.short(Bytes(low)),
             units.short(Bytes(cell.occupied))
         );
-        if let (Some(item), Some((program, _))) = (largest, context.document.program(context.shared.program)) {
-            words = format!("{words}; {} {}", program.buffer_name(item.buffer), units.short(Bytes(item.size)));
+        if let (Some(item), Some((program, analysis))) = (largest, context.document.program(context.shared.program)) {
+            let name = analysis.labels(program).buffer_name(program, item.buffer);
+            words = format!("{words}; {name} {}", units.short(Bytes(item.size)));
         }
         let place = view.frame((from, to), (low, high));
         let painter = ui.painter().with_clip_rect(view.window.rect.intersect(ui.clip_rect()));
@@ -364,9 +365,11 @@ impl Panel<'_> {
                 let words = format!("{padding} padding, allocated {} steps ago", thousands(cell.age.round() as u64));
                 ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
             }
-            if let (Some(item), Some((program, _))) = (largest, context.document.program(context.shared.program)) {
-                let words = format!("{}  {}", program.buffer_name(item.buffer), units.short(Bytes(item.size)));
-                ui.label(text(words, size::SMALL, Weight::Mono, theme.text2));
+            if let (Some(item), Some((program, analysis))) = (largest, context.document.program(context.shared.program))
+            {
+                let name = analysis.labels(program).buffer_name(program, item.buffer);
+                let words = format!("{name}  {}", units.short(Bytes(item.size)));
+                ui.label(text(words, size::SMALL, Weight::Medium, theme.text2));
             }
         });
         under

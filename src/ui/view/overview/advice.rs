@@ -6,7 +6,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2,
 
 use crate::advisor::{Advice, ChangesResults, Finding, Plan, Severity};
 use crate::analysis::what_if::{Edit, Outcome, UNTOLD};
-use crate::model::{Bytes, MemorySpace};
+use crate::model::{Bytes, MemorySpace, capitalised};
 use crate::ui::part::ViewContext;
 use crate::ui::part::outcome::{look, make_it_fit};
 use crate::ui::widget::controls::{Mark, cut_label, link, paint_cut, paint_gauge, paint_mark};
@@ -248,6 +248,10 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
     // What the card promises is what its change does, not a first piece of advice that keeps the results.
     let advice = finding.advice.first().filter(|_| finding.changes_results != ChangesResults::Yes);
     let what = context.said(advice.map_or(finding.why.as_str(), String::as_str));
+    let what = match finding.includes_in_words(context.options.units) {
+        Some(includes) => format!("{}. {what}", capitalised(&includes)),
+        None => what,
+    };
     let y = inner.bottom() - 7.0;
     let limit = context.capacity().map(|c| c.bytes).filter(|_| context.shared.color == MemorySpace::HBM);
     // Where no effect is told, its room is the advice's.

@@ -56,6 +56,9 @@ pub fn height(window: f32, data: &SpaceData) -> f32 {
     HEAD + space::ROW * rows(window, data) as f32 + 1.0
 }
 
+/// Width below which the table has shorter bars.
+const NARROW: f32 = 860.0;
+
 /// Height of the table's head.
 const HEAD: f32 = 26.0;
 
@@ -76,14 +79,19 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
     let rows = rows(ui.clip_rect().height(), data);
     let largest = data.contributors.first().map_or(0, |item| item.bytes.0).max(1);
     let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
-    let columns = [
+    let is_narrow = ui.available_width() < NARROW;
+    let mut columns = vec![
         Column::text("Scope", 160.0, 3.0).fixed(),
         Column::text("Shape", 120.0, 1.6).fixed(),
         Column::number("Count", 64.0).fixed(),
         Column::number(&format!("Size, {unit_name}"), 100.0).fixed(),
-        Column::number(&format!("Padding, {unit_name}"), 110.0).fixed(),
-        Column::number("Share of the peak", 190.0).fixed(),
+        Column::number("Share of the peak", if is_narrow { 130.0 } else { 190.0 }).fixed(),
     ];
+    // Where room is short, a column of nothing but zeros gives way.
+    if !is_narrow || data.contributors.iter().take(rows).any(|item| item.padding.0 > 0) {
+        columns.insert(4, Column::number(&format!("Padding, {unit_name}"), 110.0).fixed());
+    }
+    let share = columns.len() - 1;
     let lines = lines(&data.contributors, rows, &state.open);
     let height = HEAD + space::ROW * lines.len() as f32 + 1.0;
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());
@@ -121,7 +129,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
                 return match column {
                     0 => Cell::text(format!("      {}", labels.buffer_name(scene.program, buffer))).quiet(),
                     3 => Cell::text(UnitSystem::in_unit(bytes, unit)),
-                    5 => Cell::text(percent(bytes.0, peak)).quiet(),
+                    column if column == share => Cell::text(percent(bytes.0, peak)).quiet(),
                     _ => Cell::default(),
                 };
             }
@@ -130,7 +138,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
             match column {
                 0 if !is_lit => Cell::text(words(items, row)).quiet(),
                 3 if !is_lit => Cell::text(UnitSystem::in_unit(item.bytes, unit)).quiet(),
-                5 if !is_lit => Cell::text(percent(item.bytes.0, peak)).quiet(),
+                column if column == share && !is_lit => Cell::text(percent(item.bytes.0, peak)).quiet(),
                 0 => Cell::text(words(items, row)).swatch(slot),
                 1 => {
                     let more = if item.other_shapes > 0 { format!("  +{}", item.other_shapes) } else { String::new() };
@@ -138,11 +146,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
                 }
                 2 => Cell::text(count(item, &state.open, items, row)).quiet(),
                 3 => Cell::text(UnitSystem::in_unit(item.bytes, unit)).strong(),
-                4 if item.padding.0 == 0 => Cell::text("0").quiet(),
-                4 => Cell::text(UnitSystem::in_unit(item.padding, unit)),
-                _ => {
+                column if column == share => {
                     Cell::text(percent(item.bytes.0, peak)).bar((item.bytes.0 as f64 / peak.max(1) as f64) as f32, slot)
                 }
+                _ if item.padding.0 == 0 => Cell::text("0").quiet(),
+                _ => Cell::text(UnitSystem::in_unit(item.padding, unit)),
             }
         },
     );

@@ -84,15 +84,16 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
                 return;
             }
             let top = ui.cursor().min;
+            let beside = column_of(full);
             let column =
                 |left: f32, width: f32| Rect::from_min_size(top + Vec2::new(left, 0.0), Vec2::new(width, 4000.0));
             let mut left =
-                ui.new_child(egui::UiBuilder::new().max_rect(column(0.0, full - COLUMN - 28.0)).id_salt("left"));
+                ui.new_child(egui::UiBuilder::new().max_rect(column(0.0, full - beside - 28.0)).id_salt("left"));
             curve::show(&mut left, context, &data, &mut state.curve);
             left.add_space(12.0);
             largest::show(&mut left, context, &data, &mut state.largest);
             let mut right =
-                ui.new_child(egui::UiBuilder::new().max_rect(column(full - COLUMN, COLUMN)).id_salt("right"));
+                ui.new_child(egui::UiBuilder::new().max_rect(column(full - beside, beside)).id_salt("right"));
             advice::findings(&mut right, context, advice.as_ref(), 1, &state.waited);
             let height = left.min_rect().height().max(right.min_rect().height());
             ui.allocate_exact_size(Vec2::new(full, height), Sense::hover());
@@ -102,10 +103,15 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
 }
 
 /// Minimum width for a separate column of findings.
-const WIDE: f32 = 1180.0;
+const WIDE: f32 = 1080.0;
 
-/// Width of that column, and of the plan beside the verdict.
+/// Largest width of that column, and of the plan beside the verdict.
 const COLUMN: f32 = 400.0;
+
+/// Width of that column in a page of a width: what stands left of it comes first.
+fn column_of(full: f32) -> f32 {
+    (full * 0.32).floor().min(COLUMN)
+}
 
 /// The verdict, and the plan beside or below it if the program does not fit.
 fn verdict_and_plan(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<Advice>>, waited: &advice::Waited) {
@@ -114,7 +120,9 @@ fn verdict_and_plan(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&
     let full = ui.available_width();
     // Leave room for the plan while the advisor is working, and keep it if there is none.
     let is_awaited = waited.was(context) && matches!(context.verdict(), Verdict::Over { .. });
-    let Some(width) = (full >= 860.0 && (plan.is_some() || is_awaited)).then(|| COLUMN.min(full * 0.4)) else {
+    let Some(width) = (full >= 860.0 && (plan.is_some() || is_awaited))
+        .then(|| if full < WIDE { COLUMN.min(full * 0.4) } else { column_of(full) })
+    else {
         verdict::show(ui, context);
         if let Some(plan) = plan {
             ui.add_space(10.0);

@@ -17,6 +17,8 @@ use crate::ui::widget::theme::{size, space};
 
 /// Height of the curve with its numbers.
 const CURVE: f32 = 200.0;
+/// Room for the link beside the legend of the curve.
+const LINK: f32 = 116.0;
 /// Height of the tables.
 const TABLES: f32 = 230.0;
 
@@ -67,10 +69,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
                 ui.add_space(12.0);
             }
             notes(ui, context);
+            standing(ui, context, (snapshot, device), &mut state);
+            ui.add_space(10.0);
             let full = ui.available_width();
             advice::findings(ui, context, advice.as_ref(), (full / 290.0) as usize, &state.waited);
-            ui.add_space(10.0);
-            standing(ui, context, (snapshot, device), &mut state);
         });
     });
     context.locals.put(state);
@@ -127,7 +129,12 @@ fn curve(
     ui.horizontal(|ui| {
         ui.label(text("Memory over the events", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
-        caching::curve_legend(ui, context, device);
+        // The link at the right keeps its room.
+        let room = (ui.available_width() - LINK).max(0.0);
+        ui.scope(|ui| {
+            ui.set_max_width(room);
+            caching::curve_legend(ui, context, device);
+        });
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, "open Allocator", theme).clicked() {
                 context.go("allocator");

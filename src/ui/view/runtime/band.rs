@@ -45,6 +45,12 @@ pub struct Lanes {
 }
 
 impl Lanes {
+    /// The programs with their colours and the number of their runs.
+    pub fn programs(&self) -> Vec<(&str, Slot, u64)> {
+        let names = self.names.iter().map(String::as_str);
+        names.zip(&self.slots).zip(&self.times).map(|((name, &slot), &times)| (name, slot, times)).collect()
+    }
+
     /// Sorts runs by device and time.
     pub fn new(executions: &[Execution]) -> Self {
         let mut all = Self { count: executions.len() as u64, ..Self::default() };

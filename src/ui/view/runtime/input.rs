@@ -28,10 +28,11 @@ pub fn take(ui: &Ui, state: &mut State, layout: &mut FrameLayout) {
     if let Some(position) = position.filter(|_| over) {
         reach.wheel(ui, all, &mut x);
         state.cursor = Some(axis.x_at(position.x).round() as i64);
-        let moves = middle || (down && shift);
-        if moves && dragging {
+        // As in every chart: a drag moves, with Shift it measures.
+        let measures = state.from.is_some() || (down && shift);
+        if (middle || (down && !measures)) && dragging {
             reach.drag(all, &mut x, delta.x);
-        } else if down && !shift && state.from.is_none() {
+        } else if measures && state.from.is_none() {
             state.from =
                 ui.input(|i| i.pointer.press_origin()).filter(|at| all.contains(*at)).map(|at| axis.x_at(at.x));
         }
@@ -43,7 +44,7 @@ pub fn take(ui: &Ui, state: &mut State, layout: &mut FrameLayout) {
         }
     }
     if released || !down {
-        if released && state.from.is_some() && !dragging && over {
+        if ui.input(|i| i.pointer.primary_clicked()) && over {
             state.range = None;
         }
         state.from = None;

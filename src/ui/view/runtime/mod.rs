@@ -18,7 +18,7 @@ use crate::analysis::runtime_curve::RuntimeCurve;
 use crate::model::{AllocatorTrace, Bytes, Clock, percent, thousands};
 use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Cursor, Reach, Span};
-use crate::ui::part::{KeyHelp, View, ViewContext};
+use crate::ui::part::{KeyHelp, View, ViewContext, class_legend};
 use crate::ui::session::{Document, Locals};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
@@ -32,14 +32,17 @@ pub const VIEW: View =
     View { applies, card: Some(card::show), clear, keys: KEYS, ..View::new("runtime", "Runtime", show).with_digit(3) };
 
 const KEYS: &[KeyHelp] = &[
-    ("drag", "Runtime: choose a range for statistics"),
+    ("Shift drag", "Runtime: measure a range"),
     ("wheel, W S", "Runtime: zoom at the pointer"),
-    ("Shift drag, A D", "Runtime: move"),
+    ("drag, A D", "Runtime: move"),
     ("0, Esc", "Runtime: show everything; clear the range"),
 ];
 
 /// Up to this many allocators have a button each.
 const BUTTONS: usize = 4;
+
+/// Least room for the names of programs beside the hint, in points.
+const LEGEND: f32 = 120.0;
 
 /// Whether there is an allocator history, or program runs.
 fn applies(document: &Document) -> bool {
@@ -126,6 +129,13 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let strip = line(below, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(strip).id_salt("range"));
     range_line(&mut child, context, state, worked.as_deref(), clock);
+    // What the colours of the runs are, where there is room beside the hint.
+    let rest = strip.with_min_x(child.min_rect().right() + 24.0);
+    if state.range.is_none() && rest.width() > LEGEND {
+        let layout = egui::Layout::left_to_right(egui::Align::Center);
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rest).layout(layout).id_salt("runs"));
+        class_legend::fitting(&mut child, theme, &runs.programs(), 0.0);
+    }
     if let (true, Some(worked), Some((_, analysis))) = (has_table, &worked, history) {
         let rect = Rect::from_min_max(
             Pos2::new(full.left() + 12.0, strip.bottom() + 6.0),
@@ -261,13 +271,16 @@ fn answer(
         moment(analysis.clock, analysis.peak_time_ps as f64, 1e6)
     );
     ui.label(text(words, size::HEADLINE, Weight::SemiBold, theme.text));
-    let mut parts = vec![format!("{} events", thousands(analysis.events as u64))];
-    if trace.given.is_some() {
-        parts[0] = format!("drawn from the {} points that XProf kept", thousands(analysis.events as u64));
-    }
-    if let Some(share) = analysis.fragmentation_at_peak().filter(|_| has_free) {
-        parts.push(format!("fragmentation {:.1}\u{2009}% of free memory", share * 100.0));
-    }
+    let count = thousands(analysis.events as u64);
+    let events = match trace.given {
+        Some(_) => format!("drawn from the {count} points that XProf kept"),
+        None => format!("{count} events"),
+    };
+    let fragmentation = analysis.fragmentation_at_peak().filter(|_| has_free);
+    let fragmentation =
+        fragmentation.map(|share| format!("fragmentation {:.1}\u{2009}% of free memory", share * 100.0));
+    // What is cut where there is little room stands last.
+    let mut parts = Vec::new();
     if let Some(worked) = worked {
         let peak = analysis.peak.0;
         for origin in [Origin::Earlier, Origin::BeforeTrace, Origin::Older] {
@@ -285,6 +298,7 @@ fn answer(
     if let Some(lifetime) = analysis.lifetime_peak.filter(|&bytes| bytes > analysis.peak) {
         parts.push(format!("lifetime peak {}, before the trace began", context.short(lifetime)));
     }
+    parts.extend([fragmentation, Some(events)].into_iter().flatten());
     cut_label(ui, &format!("{}.", parts.join("; ")), Weight::Regular.at(size::BODY), theme.text2, width);
     if let Some(bytes) = analysis.rising_floor() {
         let words = format!(
@@ -331,7 +345,7 @@ fn range_line(ui: &mut Ui, context: &ViewContext<'_>, state: &State, worked: Opt
     let Some(worked) = worked else { return };
     let width = ui.available_width();
     let Some((from, to)) = state.range else {
-        let words = "Drag over the curve to choose a range; the wheel zooms, Shift drag moves";
+        let words = "Shift drag over the curve measures a range; the wheel zooms, a drag moves";
         cut_label(ui, words, Weight::Regular.at(size::SMALL), theme.text3, width);
         return;
     };

@@ -21,6 +21,9 @@ const fn slot(origin: Origin) -> Slot {
     }
 }
 
+/// Least width of the column of names.
+const NAME: f32 = 200.0;
+
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
@@ -33,17 +36,37 @@ pub fn show(
         .options
         .units
         .unit_for(Bytes(rows.first().map_or(analysis.peak.0, |row| Bytes::from_wire(row.total()).0) / 64));
-    let columns = [
-        Column::text("In use at the peak", 180.0, 1.0).fixed(),
-        Column::text("Allocated", 120.0, 0.0).fixed(),
-        Column::text("Shape", 130.0, 0.5).fixed(),
-        Column::text("Region", 110.0, 0.0).fixed(),
-        Column::number("Count", 60.0).fixed(),
-        Column::number(&format!("Size, {}", unit.1), 90.0).fixed(),
-        Column::number("Rounded up by", 110.0).fixed(),
-        Column::number("Share", 140.0).fixed(),
+    // What all rows have alike, or none, says nothing; the rest gives way to the names where room is short.
+    let is_known = |row: &&BreakdownRow| matches!(row.origin, Origin::Step | Origin::Earlier);
+    let has_shapes = rows.iter().filter(is_known).any(|row| !row.allocation.shape.is_empty());
+    let mut regions = rows.iter().filter(is_known).map(|row| row.allocation.region.as_str());
+    let first = regions.next().unwrap_or_default();
+    let has_regions = regions.any(|region| region != first);
+    let all = [
+        (Column::text("In use at the peak", NAME, 1.0), true),
+        (Column::text("Allocated", 120.0, 0.0), true),
+        (Column::text("Shape", 130.0, 0.5), has_shapes),
+        (Column::text("Region", 110.0, 0.0), has_regions),
+        (Column::number("Count", 60.0), true),
+        (Column::number(&format!("Size, {}", unit.1), 90.0), true),
+        (Column::number("Rounded up by", 110.0), true),
+        (Column::number("Share", 140.0), true),
     ];
-    let table = Table { sort: Some((5, true)), ..Table::new(&columns, rows.len(), "in use at the peak") };
+    let mut shown: Vec<(usize, Column)> = all
+        .into_iter()
+        .enumerate()
+        .filter(|(_, (_, is_there))| *is_there)
+        .map(|(at, (column, _))| (at, column))
+        .collect();
+    for leaving in [6, 3, 2] {
+        if shown.iter().map(|(_, column)| column.width).sum::<f32>() > ui.available_width() {
+            shown.retain(|(at, _)| *at != leaving);
+        }
+    }
+    let (places, columns): (Vec<usize>, Vec<Column>) =
+        shown.into_iter().map(|(at, column)| (at, column.fixed())).unzip();
+    let sorted = places.iter().position(|at| *at == 5).unwrap_or(0);
+    let table = Table { sort: Some((sorted, true)), ..Table::new(&columns, rows.len(), "in use at the peak") };
     let total = |row: usize| Bytes::from_wire(rows[row].total());
     let name = |row: usize| rows[row].name();
     let response = table.show(
@@ -53,7 +76,7 @@ pub fn show(
         |row, column| {
             let line = &rows[row];
             let known = matches!(line.origin, Origin::Step | Origin::Earlier);
-            match column {
+            match places[column] {
                 0 => Cell::text(name(row)).swatch(slot(line.origin)),
                 1 => Cell::text(line.origin.name()).quiet(),
                 2 if known => {

@@ -6,8 +6,8 @@ use super::state::State;
 use crate::model::{Bytes, TileMemory, in_words, percent};
 use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Areas, Chart, Cursor, Fit, Line, Span, Tone, Window, XAxis, highest_step};
-use crate::ui::part::{ViewContext, colors};
-use crate::ui::widget::controls::{choice, legend};
+use crate::ui::part::{ViewContext, class_legend, colors};
+use crate::ui::widget::controls::choice;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::Hatch;
 use crate::ui::widget::theme::{Slot, size};
@@ -32,6 +32,9 @@ pub struct Group {
     slot: Slot,
     bytes: Vec<u64>,
 }
+
+/// Room for the gaps in the legend.
+const GAPS: f32 = 64.0;
 
 /// Maximum number of tiles over the limit that are marked by a line each.
 const STEMS: usize = 500;
@@ -118,11 +121,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
             state.breakdown = list[breakdown].0;
         }
         ui.spacing_mut().item_spacing.x = 6.0;
-        for group in &state.groups {
-            if ui.available_width() > 70.0 {
-                legend(ui, group.slot, &group.name, theme);
-            }
-        }
+        let bytes = |group: &Group| group.bytes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+        let entries: Vec<(&str, Slot, u64)> =
+            state.groups.iter().map(|group| (group.name.as_str(), group.slot, bytes(group))).collect();
+        class_legend::fitting(ui, theme, &entries, if memory.including_gaps.is_some() { GAPS } else { 0.0 });
         if memory.including_gaps.is_some() {
             chart::legend::entry(ui, theme, Sign::Gaps, "Gaps");
         }

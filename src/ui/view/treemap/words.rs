@@ -79,6 +79,12 @@ pub fn caption(painter: &egui::Painter, context: &ViewContext<'_>, scene: Scene<
     let points = if large { size::HEADLINE } else { size::SMALL };
     let at = cell.rect.min + Vec2::new(6.0, if cell.leaf { 4.0 } else { 2.0 });
     let words = name_of(scene, state, cell);
+    // The frame around it says what leads to its name.
+    let parent = state.tree.trail(cell.node).into_iter().rev().find_map(|node| {
+        let lead = format!("{}: ", state.tree.nodes[node].name);
+        words.strip_prefix(&lead).map(ToOwned::to_owned)
+    });
+    let words = parent.unwrap_or(words);
     let (drawn, _) = paint_cut(painter, (at, Align2::LEFT_TOP), &words, Weight::SemiBold.at(points), color, room);
     if cell.leaf && cell.rect.height() > drawn.height() + 20.0 {
         let at = Pos2::new(at.x, drawn.bottom() + 1.0);

@@ -41,7 +41,7 @@ pub fn show(
             ui.horizontal(|ui| {
                 ui.label(text("Changes", size::LEAD, Weight::SemiBold, theme.text));
                 ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                    ui.label(text("alone, at the peak", size::SMALL, Weight::Regular, theme.text3));
+                    ui.label(text("each change alone", size::SMALL, Weight::Regular, theme.text3));
                 });
             });
         });
@@ -75,6 +75,36 @@ pub fn show(
 fn listed(advice: Option<&Advice>, program: usize) -> impl Iterator<Item = &Finding> {
     let findings = advice.into_iter().flat_map(|advice| &advice.findings);
     findings.filter(move |f| f.program == Some(program) && !f.edits().is_empty() && f.weight() > 0)
+}
+
+/// How many changes have a switch, and how many of these are on.
+#[must_use]
+pub fn switches(advice: Option<&Advice>, program: usize, changes: &Changes) -> (usize, usize) {
+    let micro = micro_batches(advice, program, changes);
+    let own = changes.own_and_on(|edit| is_listed(advice, program, changes, micro.as_ref(), edit));
+    let is_on = |edits: &[Edit]| edits.iter().all(|edit| changes.on.iter().any(|on| is_one_switch(edit, on)));
+    let found = listed(advice, program).map(|finding| is_on(finding.edits()));
+    let all = found.chain(micro.iter().map(|edit| is_on(std::slice::from_ref(edit))));
+    let all: Vec<bool> = all.chain(own.iter().map(|edit| changes.on.contains(edit))).collect();
+    (all.iter().filter(|is_on| **is_on).count(), all.len())
+}
+
+/// Whether two changes have one switch: a checkpoint has it for however many layers.
+fn is_one_switch(only: &Edit, edit: &Edit) -> bool {
+    match (only, edit) {
+        (Edit::Remat(scope, _), Edit::Remat(of, _)) => scope == of,
+        _ => only == edit,
+    }
+}
+
+/// Whether a change has a row among the findings, or is the one of micro-batches.
+fn is_listed(advice: Option<&Advice>, program: usize, changes: &Changes, micro: Option<&Edit>, edit: &Edit) -> bool {
+    // A finding of several changes has one switch for all of them.
+    micro == Some(edit)
+        || listed(advice, program).any(|finding| match finding.edits() {
+            [only] => is_one_switch(only, edit),
+            several => several.contains(edit) && changes.are_on(several),
+        })
 }
 
 /// Why micro-batches are offered beside a smaller batch.
@@ -301,19 +331,7 @@ fn own(
     let mut gone = None;
     let program = context.shared.program;
     let changes = &context.shared.changes;
-    let is_switch = |only: &Edit, edit: &Edit| match (only, edit) {
-        (Edit::Remat(scope, _), Edit::Remat(of, _)) => scope == of,
-        _ => only == edit,
-    };
-    // A finding of several changes has one switch for all of them.
-    let is_found = |edit: &Edit| {
-        micro == Some(edit)
-            || listed(advice, program).any(|finding| match finding.edits() {
-                [only] => is_switch(only, edit),
-                several => several.contains(edit) && changes.are_on(several),
-            })
-    };
-    for edit in changes.own_and_on(is_found) {
+    for edit in changes.own_and_on(|edit| is_listed(advice, program, changes, micro, edit)) {
         ui.add_space(6.0);
         ui.horizontal(|ui| {
             let on = context.shared.changes.are_on(std::slice::from_ref(&edit));

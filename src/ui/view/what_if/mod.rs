@@ -8,6 +8,8 @@ mod layers;
 mod packed;
 mod sets;
 
+pub use changes::switches;
+
 use std::fmt::Write as _;
 
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
@@ -111,7 +113,7 @@ fn outcome(
 /// What the changes that are on do to the results: the least safe of the findings and plans that have them; `None` if one
 /// is in none.
 fn changes_results(advice: &Advice, on: &[Edit]) -> Option<ChangesResults> {
-    if let Some(plan) = advice.plans.iter().find(|plan| plan.edits == on) {
+    if let Some(plan) = advice.plans.iter().find(|plan| is_same_set(&plan.edits, on)) {
         return Some(plan.changes_results);
     }
     // In however many layers, a checkpoint is the same change.
@@ -125,6 +127,11 @@ fn changes_results(advice: &Advice, on: &[Edit]) -> Option<ChangesResults> {
     };
     let each: Option<Vec<ChangesResults>> = on.iter().map(of).collect();
     each?.into_iter().max()
+}
+
+/// Whether two lists have the same changes, in whatever order.
+fn is_same_set(some: &[Edit], others: &[Edit]) -> bool {
+    some.len() == others.len() && some.iter().all(|edit| others.contains(edit))
 }
 
 fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, results: Option<ChangesResults>) {

@@ -96,7 +96,10 @@ pub fn show(
     };
     let layout = FrameLayout { window, base: result.after.base.0 };
     let key = (number, theme.dark);
-    let spare = limit.filter(|&limit| limit > needs).map(|limit| Spare { from: needs, to: limit });
+    // The headline of the unchanged program is the compiler's, this is our packing of it.
+    let is_ours = result.after.edits.is_empty() && result.packing_difference() != 0;
+    let of_what = if is_ours { " as repacked" } else { "" };
+    let spare = limit.filter(|&limit| limit > needs).map(|limit| Spare { of_what, from: needs, to: limit });
     let shown = Chart::new("Memory map with the changes", theme, window, XAxis::Steps(result.axis.unit.unit()), units)
         .drawn(ui, raster, key, |raster, window| draw(raster, theme, result, window))
         .limit(limit)
