@@ -53,7 +53,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     // Logits and attention scores are activations too, but have rules of their own.
-    let held: Vec<&AtPeak> = all.iter().copied().filter(|t| !kept.has_own_remedy(t.family)).collect();
+    // Where the remedy of scores changes results, checkpoints of the layers with them do not.
+    let has_same_results = !super::attention::has_dropout(case);
+    let has_own = |t: &AtPeak| if has_same_results { kept.has_own_remedy(t.family) } else { kept.are_logits(t.family) };
+    let held: Vec<&AtPeak> = all.iter().copied().filter(|t| !has_own(t)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     let all: u64 = all.iter().map(|t| t.size).total();
     let is_cause = case.is_share(bytes, OWN_SHARE) && (case.is_share(all, SHARE) || scan_saves_much(case));
@@ -324,7 +327,8 @@ const LEFT_OUT: f64 = 0.01;
 fn told_elsewhere(case: &ProgramContext<'_>) -> Option<&'static str> {
     let kept = &case.memory.kept;
     let is_left_out = |rows: &[u32]| case.is_share(case.held(rows).iter().map(|t| t.size).total(), LEFT_OUT);
-    of_both((is_left_out(&kept.scores), is_left_out(&kept.logits)))
+    let are_scores_elsewhere = !super::attention::has_dropout(case);
+    of_both((are_scores_elsewhere && is_left_out(&kept.scores), is_left_out(&kept.logits)))
 }
 
 /// Attention scores, logits, or both, in words.

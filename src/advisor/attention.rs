@@ -75,10 +75,16 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         advise(case, &mut finding, &held);
     }
-    // Same results up to the order of summation.
-    finding.changes_results = ChangesResults::No;
+    // Same results up to the order of summation, but for what is dropped elsewhere.
+    finding.changes_results = if has_dropout(case) { ChangesResults::Maybe } else { ChangesResults::No };
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// Whether dropout on the probabilities is in the way of block-wise attention: without it results change.
+pub fn has_dropout(case: &ProgramContext<'_>) -> bool {
+    let held = case.held(&case.memory.kept.scores);
+    !held.is_empty() && matches!(InTheWay::of(case, &held), Some(InTheWay::Dropout))
 }
 
 /// How to keep fewer scores, and what block-wise attention keeps of them where nothing is in its way.

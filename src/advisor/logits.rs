@@ -62,7 +62,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.advice.push(Library::of(case).chunked_loss(PARTS, &case.memory));
     let nodes = || held.iter().filter_map(|t| case.node(t.buffer));
-    if nodes().any(|node| node.element_type.is_wide_float()) {
+    // On a TPU the sum in 32 bits may keep all logits in both types.
+    if case.memory.is_gpu && nodes().any(|node| node.element_type.is_wide_float()) {
         finding
             .advice
             .push("keep the logits in bfloat16, and reduce in f32 (`logsumexp` of the upcast logits fuses)".to_owned());

@@ -379,10 +379,15 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps)
             };
             format!("{} ({enough})", library.remat(scope))
         }
-        Edit::Micro(parts) => format!(
-            "{parts} micro-batches: run the step on one part of the batch at a time ({}) and sum the gradients",
-            library.micro_batches(Some(*parts))
-        ),
+        Edit::Micro(parts) => {
+            let now = u32::try_from(case.memory.micro_batches(case.program)).unwrap_or(1).max(1);
+            let all = parts.saturating_mul(now);
+            let of_now = if now > 1 { format!(", {parts} of each of the {now} of now") } else { String::new() };
+            format!(
+                "{all} micro-batches{of_now}: run the step on one part of the batch at a time ({}) and sum the gradients",
+                library.micro_batches(Some(all))
+            )
+        }
         Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts, &case.memory),
         Edit::Blockwise(_) => super::attention::blockwise(case).to_owned(),
         Edit::Donate(arguments) => library.donate(&arguments.in_words()),

@@ -7,7 +7,7 @@ use super::program_context::{ProgramContext, Total, counted, listed, short_names
 use super::state_in_place::{self, parts};
 use super::{arguments, donation, oversized, replicated, temporaries};
 use crate::analysis::class::{Certainty, Class};
-use crate::analysis::what_if::{Arguments, Edit};
+use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{BufferId, Bytes, ElementType, FastSet, percent};
 
 /// Share of allocated bytes from which arguments of one kind are reported.
@@ -189,9 +189,29 @@ fn report(
             .replace(" or on the host", " or on the host (`optimizer_memory_host_offload=True`)"),
         _ => advice,
     };
-    finding.advice.push(format!("{advice}{}", over_devices(case, rows, bytes)));
+    let has_one_head = class == Class::Cache && rows.first().is_some_and(|row| is_divided_to_one(case, row.1));
+    let (advice, devices) = if has_one_head {
+        let others = advice.replace(
+            "or shard it along its heads",
+            "or shard it along the batch or its positions: along the dimension that it is divided along, a device has one element already",
+        );
+        (others, String::new())
+    } else {
+        (advice, over_devices(case, rows, bytes))
+    };
+    finding.advice.push(format!("{advice}{devices}"));
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
     findings.push(finding);
+}
+
+/// Whether an argument is divided along a dimension of which each device has one element.
+fn is_divided_to_one(case: &ProgramContext<'_>, row: usize) -> bool {
+    let base = &case.memory.base[row];
+    let Role::Argument { number, .. } = base.role else { return false };
+    let sharding = case.program.sharding_of_parameter(number).filter(|sharding| sharding.parts() > 1);
+    let sizes = case.node(base.buffer).map(|node| node.dimensions.as_slice());
+    let (Some(sharding), Some(sizes)) = (sharding, sizes) else { return false };
+    sizes.iter().zip(&sharding.tiles).any(|(&size, &parts)| size == 1 && parts > 1)
 }
 
 /// Weights that are only read can be stored in half as many bits: attaches that change and says what it is.

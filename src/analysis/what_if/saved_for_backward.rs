@@ -331,6 +331,12 @@ impl SavedForBackward {
         is_among(&self.logits, family) || is_among(&self.scores, family)
     }
 
+    /// Whether a family holds logits.
+    #[must_use]
+    pub fn are_logits(&self, family: usize) -> bool {
+        is_among(&self.logits, family)
+    }
+
     /// Whether a family is a stack that a scan saves.
     #[must_use]
     pub fn is_stack(&self, family: usize) -> bool {
