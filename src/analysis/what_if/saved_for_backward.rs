@@ -22,6 +22,9 @@ use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
 use crate::model::{FastMap, FastSet, InstructionId, Program, ShapeNode, outline};
 
+/// Fewest positions of which one may be cut off: of fewer samples or heads, one fewer is another number.
+const LEAST_CUT: i64 = 16;
+
 /// Smallest size taken for a vocabulary; logits over less do not matter.
 const LEAST_VOCABULARY: i64 = 8192;
 
@@ -236,6 +239,7 @@ impl SavedForBackward {
                 made.is_some_and(|(node, value)| are_in_parts(program, value, &outline(&node.dimensions)))
             });
         kept.add_flat_logits(families, node);
+        kept.add_cut_logits(families, node);
         let size = |&&row: &&u32| families.list[row as usize].size;
         let largest = kept.scores.iter().max_by_key(size).and_then(|&row| node(row as usize));
         let positions = |node: &ShapeNode| repeated(&node.dimensions).or(node.dimensions.iter().copied().max());
@@ -249,6 +253,30 @@ impl SavedForBackward {
             repeated(&largest.dimensions).is_none() && !kept.scores.iter().any(|&row| is_of_both(largest, row))
         });
         kept
+    }
+
+    /// Adds what has the dimensions of logits with one position fewer, such as all but the last of what is predicted.
+    fn add_cut_logits<'a>(&mut self, families: &Families, node: impl Fn(usize) -> Option<&'a ShapeNode>) {
+        let Some(vocabulary) = self.vocabulary else { return };
+        let cut = |whole: Vec<i64>| {
+            let places = (0..whole.len()).filter(|&place| whole[place] != vocabulary && whole[place] >= LEAST_CUT);
+            let places: Vec<usize> = places.collect();
+            places.into_iter().map(move |place| {
+                let mut cut = whole.clone();
+                cut[place] -= 1;
+                outline(&cut)
+            })
+        };
+        let of_logits = self.logits.iter().filter_map(|&row| node(row as usize)).map(|node| outline(&node.dimensions));
+        let cuts: HashSet<Vec<i64>> = of_logits.filter(|own| own.len() > 2).flat_map(cut).collect();
+        let is_cut = |family: usize| {
+            let own = node(family).map(|node| outline(&node.dimensions));
+            own.is_some_and(|own| cuts.contains(&own)) && !self.is_stack(family) && !self.has_own_remedy(family)
+        };
+        let found: Vec<u32> =
+            (0..families.list.len()).filter(|&family| is_cut(family)).map(|family| family as u32).collect();
+        self.logits.extend(found);
+        self.logits.sort_unstable();
     }
 
     /// Adds what holds as many elements in one dimension as logits do: a gradient that is scattered into.
