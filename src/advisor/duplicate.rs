@@ -105,6 +105,10 @@ fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if are_products && (are_of_backward || !case.memory.has_backward()) {
         return;
     }
+    // What is recomputed already is said by the finding about that.
+    if rows.iter().all(|t| case.memory.kept.passes.get(t.family) == Some(&Pass::Recomputed)) {
+        return;
+    }
     if case.memory.has_backward() && !are_of_backward {
         finding.advice.push(
             "recompute it in the backward pass: `jax.checkpoint` around what makes it, or a policy that does not save it"

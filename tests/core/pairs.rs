@@ -67,6 +67,9 @@ const PAIRS: &[Pair] = &[
     // Adapters on frozen weights, whose gradients nobody sums; tokens are positions by samples.
     pair("adapters_micro_v5e", "v5e", &["micro 2"], Allowed::Share(0.2), false),
     pair("time_first_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.2), true),
+    // Both groups of devices hold the whole batch, which sizes alone do not tell: a part of the width is as long as the
+    // sequence, and a device has as many heads as samples.
+    pair("wrong_way_v5e", "v5e", &["constrain 2"], Allowed::Share(0.10), true),
     // Two gradients under the same names, the second where the first has led.
     pair("twice_v5e", "v5e", &["remat block_*"], Allowed::ShareOrVmem(0.10), false),
 ];

@@ -370,15 +370,15 @@ impl Memory {
             vmem => format!(" or {} (the size of the VMEM)", Bytes(vmem).short()),
         };
         let measured = [
-            (kinds.donation, "donation", 47, "44 came within 10 %, 37 within 3 %".to_owned()),
-            (kinds.dimension, "another size", 50, "39 came within 10 %, 34 within 3 %".to_owned()),
-            (kinds.batch, "another batch", 210, format!("165 came within 10 %{or_vmem}, 140 within 3 %")),
-            (kinds.dtype, "another type", 22, format!("15 came within 10 %{or_vmem}")),
-            (kinds.compute, "computing in another type", 37, "22 came within 10 %".to_owned()),
-            (kinds.sharding, "sharding", 37, "25 came within 22 %; arguments and results are exact".to_owned()),
-            (kinds.constrain, "constrained activations", 4, "2 came within 10 %".to_owned()),
-            (kinds.parts, "computing in parts", 38, "32 came within 10 %".to_owned()),
-            (kinds.remat, "checkpoints", 130, "102 came within 22 %, 81 within 10 %".to_owned()),
+            (kinds.donation, "donation", 54, "51 came within 10 %, 42 within 3 %".to_owned()),
+            (kinds.dimension, "another size", 63, "49 came within 10 %, 43 within 3 %".to_owned()),
+            (kinds.batch, "another batch", 260, format!("200 came within 10 %{or_vmem}, 170 within 3 %")),
+            (kinds.dtype, "another type", 25, format!("17 came within 10 %{or_vmem}")),
+            (kinds.compute, "computing in another type", 48, "26 came within 10 %".to_owned()),
+            (kinds.sharding, "sharding", 41, "27 came within 22 %; arguments and results are exact".to_owned()),
+            (kinds.constrain, "constrained activations", 8, "3 came within 10 %".to_owned()),
+            (kinds.parts, "computing in parts", 49, "42 came within 10 %".to_owned()),
+            (kinds.remat, "checkpoints", 166, "130 came within 22 %, 106 within 10 %".to_owned()),
         ];
         let on_tpus = if self.is_gpu { " for TPUs" } else { "" };
         let of = |(_, what, programs, came): &(bool, &str, u32, String)| {
