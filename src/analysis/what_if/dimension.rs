@@ -10,6 +10,9 @@ use super::state::State;
 use crate::analysis::names::argument::Hint;
 use crate::model::{Bytes, ShapeNode, outline};
 
+/// Least part of a dimension, as its divisor, that is no padding any more.
+const MARGIN: i64 = 16;
+
 /// Fewest positions of which one may be cut off.
 const LEAST_CUT: i64 = 16;
 
@@ -52,6 +55,13 @@ impl State<'_> {
             let mut is_changed = false;
             for at in follows.dimensions() {
                 let size = node.dimensions.get(at).copied().filter(|&size| size % from == 0);
+                // A little is added where a product is computed in blocks.
+                let padded = node.dimensions.get(at).map_or(0, |&size| size - from);
+                if padded > 0 && padded < from / MARGIN {
+                    resize::set_dimension(node, at, to.saturating_add(padded));
+                    is_changed = true;
+                    continue;
+                }
                 let is_own = |size: i64| size != from && of_caches.contains(&size);
                 if let Some(size) = size.filter(|&size| (is_of_data || size != from) && !is_own(size)) {
                     resize::set_dimension(node, at, (size / from).saturating_mul(to));

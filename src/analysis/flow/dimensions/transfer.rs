@@ -166,7 +166,7 @@ pub fn marks(
         Kind::Scatter => scatter(&mut found, &numbers(), operands, result),
         Kind::Kernel => {
             for operand in marked() {
-                kernel(&mut found, operand, result);
+                kernel(&mut found, operand, operands, result);
             }
             found.is_lost |= found.marks.is_empty() && marked().any(|operand| follows(&operand));
         }
@@ -272,11 +272,20 @@ fn scatter(found: &mut Found, numbers: &DimensionNumbers, operands: &[Option<Ope
     }
 }
 
-fn kernel(found: &mut Found, operand: Operand<'_>, result: &ShapeNode) {
+fn kernel(found: &mut Found, operand: Operand<'_>, operands: &[Option<Operand<'_>>], result: &ShapeNode) {
     let size = |dimension: usize| operand.0.dimensions.get(dimension).copied();
-    // Put together of slices.
-    let others = operand.0.dimensions.iter().zip(&result.dimensions).filter(|(own, other)| own != other).count();
-    if operand.0.dimensions.len() == result.dimensions.len() && others <= 1 {
+    // Put together of slices; in a product of matrices, the other dimension is that of the other matrix.
+    let mut others = operand.0.dimensions.iter().zip(&result.dimensions).filter(|(own, other)| own != other);
+    let is_of_another = |size: &i64| {
+        let all = operands.iter().flatten().filter(|other| !std::ptr::eq(other.0, operand.0));
+        all.into_iter().any(|other| other.0.dimensions.contains(size))
+    };
+    let are_slices = match (others.next(), others.next()) {
+        (None, _) => true,
+        (Some((_, size)), None) => !is_of_another(size),
+        _ => false,
+    };
+    if operand.0.dimensions.len() == result.dimensions.len() && are_slices {
         found.carry(operand, result, Some);
         return;
     }
