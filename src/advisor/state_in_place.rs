@@ -90,6 +90,8 @@ struct Twins {
     copies: u64,
     /// Those that are padded where the cache is not: a loop works on them.
     padded: Vec<(BufferId, u64)>,
+    /// Those in another order of dimensions that no finding about copies tells: a loop works on them, too.
+    relaid: Vec<(BufferId, u64)>,
 }
 
 /// How many times its bytes an array takes at least that counts as padded.
@@ -126,7 +128,44 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
     let all = case.peak.iter().filter(is_twin).map(|t| t.size).total();
     let others = case.peak.iter().filter(is_twin).filter(is_other).map(|t| t.size).total();
     let padded = case.peak.iter().filter(is_twin).filter(is_padded_copy).map(|t| (t.buffer, t.size)).collect();
-    Twins { all, copies: all.saturating_sub(others), padded }
+    let is_worked_on = |t: &&AtPeak| {
+        !is_gather(case, t)
+            && copied_argument(case, t.buffer).is_none()
+            && !is_padded_copy(t)
+            && case.node(t.buffer).is_some_and(is_relaid)
+            && case
+                .analysis
+                .labels(case.program)
+                .of(case.program, t.buffer)
+                .is_some_and(|l| l.text.starts_with(COPY_OF))
+    };
+    let relaid = case.peak.iter().filter(is_twin).filter(is_worked_on).map(|t| (t.buffer, t.size)).collect();
+    Twins { all, copies: all.saturating_sub(others), padded, relaid }
+}
+
+/// How the label of a copy begins.
+const COPY_OF: &str = "copy of ";
+
+/// How to do without copies in another order of dimensions, in words.
+fn in_their_order(case: &ProgramContext<'_>, relaid: &[(BufferId, u64)]) -> Option<String> {
+    let bytes = relaid.iter().map(|copy| copy.1).total();
+    if !case.is_worth(bytes) {
+        return None;
+    }
+    let order = |buffer: BufferId| {
+        let node = case.node(buffer)?;
+        let sizes = node.order_in_memory()?.into_iter().rev().map(|at| node.dimensions.get(at as usize).copied());
+        let sizes: Vec<String> = sizes.collect::<Option<Vec<i64>>>()?.iter().map(ToString::to_string).collect();
+        Some(format!("[{}]", sizes.join(",")))
+    };
+    let mut orders: Vec<String> = relaid.iter().filter_map(|copy| order(copy.0)).collect();
+    orders.sort();
+    orders.dedup();
+    Some(format!(
+        "{} of temporaries are copies of it in another layout, on which the loop works: make the cache with its dimensions in the order in which the loop's products read it ({}), and no copy is needed",
+        Bytes(bytes).short(),
+        listed(&orders, 3)
+    ))
 }
 
 /// How to do without copies that are padded, in words.
@@ -167,7 +206,7 @@ fn is_collected(case: &ProgramContext<'_>, rows: &[usize]) -> bool {
 /// Looks for state that takes most of the memory.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
-    let Twins { all: twins, copies, padded } = twins(case);
+    let Twins { all: twins, copies, padded, relaid } = twins(case);
     if case.is_share(case.memory.temporaries().saturating_sub(twins), TEMPORARIES) {
         return;
     }
@@ -208,7 +247,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_paged = is_cache && is_paged(case.program);
     let is_donated = |row: usize| matches!(case.memory.base[row].role, Role::Argument { is_donated: true, .. });
     let in_place: u64 = rows.iter().filter(|&&row| is_donated(row)).map(|&row| case.memory.base[row].size).total();
-    let is_in_place = in_place.saturating_mul(2) > bytes;
+    let is_copied = case.is_worth(relaid.iter().map(|copy| copy.1).total());
+    let is_in_place = in_place.saturating_mul(2) > bytes && !is_copied;
     finding.title = format!(
         "{} is {} of what is allocated{}: {} ({})",
         match (is_in_place, is_cache) {
@@ -218,7 +258,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             (false, false) => "State",
         },
         percent(bytes, case.allocated().max(1)),
-        if is_in_place { "" } else { ", and its next value is a copy" },
+        match (is_in_place, is_copied) {
+            (true, _) => "",
+            (false, true) => ", and a loop works on a copy of it",
+            (false, false) => ", and its next value is a copy",
+        },
         Bytes(bytes).short(),
         listed(&names, 3)
     );
@@ -264,6 +308,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         ));
     }
     finding.advice.extend(without_padding(case, &padded));
+    finding.advice.extend(in_their_order(case, &relaid));
     if is_cache && !is_in_place && !case.is_worth(copies) && is_collected(case, &rows) {
         finding.advice.push(format!(
             "carry it through the loop over layers and update it in place (`jax.lax.dynamic_update_slice` on the carry of `scan`), instead of scanning over it and collecting the next one, and donate it: the next value then takes its place, up to {} less, with the same results; either of the two alone changes nothing",
@@ -297,6 +342,6 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push(others.join(", or "));
     }
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
-    finding.buffers.extend(padded.iter().map(|copy| copy.0));
+    finding.buffers.extend(padded.iter().chain(&relaid).map(|copy| copy.0));
     findings.push(finding);
 }

@@ -195,6 +195,9 @@ impl Labels {
             if !is_plain(&name) {
                 return Some(Label::borrowed(name));
             }
+            if let Some(argument) = self.copied_state(program, at, &index) {
+                return Some(Label::plain(format!("copy of {argument}")));
+            }
             let from = self.made_from(program, &end, known).map(|from| format!("made from {from}"));
             let like = || {
                 let like = like_weights(program, node_at(program, at, &index)?)?;
@@ -203,6 +206,25 @@ impl Labels {
             // A name that tells no part of the model is better than none.
             let borrowed = || (!name.is_empty()).then(|| Label::borrowed(name.clone()));
             return from.or_else(like).map(Label::plain).or_else(borrowed);
+        }
+        None
+    }
+
+    /// The argument that a loop's state is a copy of, in another layout or type, and updates slice by slice: its path.
+    fn copied_state(&self, program: &Program, at: InstructionId, index: &[i64]) -> Option<String> {
+        let root = super::root(program, super::body(program, at)?)?;
+        let own = super::beginning(program, Value { at: root, index: index.to_vec() }, 0)?;
+        if !own.is_updated || own.index != index {
+            return None;
+        }
+        let mut begin = Value { at: operand(program, at, 0)?, index: index.to_vec() };
+        for _ in 0..super::MAX_DEPTH {
+            let from = super::beginning(program, begin, 0)?;
+            let inside = program.computation_of(from.parameter)?;
+            if Some(inside) == program.entry {
+                return Some(program.text.op_name(from.parameter)).filter(|path| !path.is_empty());
+            }
+            begin = Value { at: operand(program, self.loops.caller(inside)?, 0)?, index: from.index };
         }
         None
     }
