@@ -243,7 +243,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let of_it = of_it.map(|stack| size(stack)).total();
     let are_told =
         |rows: &[u32]| kept.stacks.iter().filter(is_of_scan).any(|stack| rows.binary_search(&stack.family).is_ok());
-    let besides = of_both((are_told(&kept.scores), are_told(&kept.logits))).filter(|_| case.is_worth(told));
+    let besides = of_both((are_told(&kept.scores), are_told(&kept.logits))).filter(|_| case.is_share(told, LEFT_OUT));
     let besides = besides.map_or_else(String::new, |others| format!(" besides {others}"));
     let (whole, share) = (Bytes(bytes).short(), percent(bytes, case.memory.peak.max(1)));
     let scans = own.iter().map(|stack| stack.of_loop).collect::<BTreeSet<_>>().len();
@@ -286,7 +286,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     }
     let saved = case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
     // The logits are made after the layers.
-    if saved > bytes && case.is_worth(told) && !case.held(&kept.scores).is_empty() {
+    if saved > bytes && case.is_share(told, LEFT_OUT) && !case.held(&kept.scores).is_empty() {
         frees_scores(case, finding, many);
     }
     let segments = case.try_out(&[Edit::Remat(SCAN.to_owned(), None)]).scan_segments;

@@ -4,6 +4,7 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
+use crate::analysis::once::once;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::analysis::what_if::{Edit, SCAN};
 use crate::model::{Bytes, FastSet, InstructionId, outline, percent};
@@ -83,8 +84,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether dropout on the probabilities is in the way of block-wise attention: without it results change.
 pub fn has_dropout(case: &ProgramContext<'_>) -> bool {
-    let held = case.held(&case.memory.kept.scores);
-    !held.is_empty() && matches!(InTheWay::of(case, &held), Some(InTheWay::Dropout))
+    *once(&case.drops_probabilities, || {
+        let held = case.held(&case.memory.kept.scores);
+        !held.is_empty() && matches!(InTheWay::of(case, &held), Some(InTheWay::Dropout))
+    })
 }
 
 /// How to keep fewer scores, and what block-wise attention keeps of them where nothing is in its way.

@@ -54,6 +54,8 @@ pub struct ProgramContext<'a> {
     pub peak: Vec<AtPeak>,
     /// The largest batch that fits, computed on first use.
     pub(super) largest_batch: OnceLock<Option<i64>>,
+    /// Whether dropout on the probabilities of attention is in the way of other attention.
+    pub(super) drops_probabilities: OnceLock<bool>,
     /// Whether a batch normalisation is in the program, computed on first use.
     normalises: OnceLock<bool>,
     /// The library that made the program, recognised on first use.
@@ -121,6 +123,7 @@ impl<'a> ProgramContext<'a> {
             before,
             peak,
             largest_batch,
+            drops_probabilities: OnceLock::new(),
             normalises,
             library,
             tried,

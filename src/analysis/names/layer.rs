@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::scope;
-use crate::model::FastMap;
 
 /// One of several similar layers of a model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -418,20 +417,6 @@ impl Layers {
         self.stems.is_empty()
     }
 
-    /// The layers that operations belong to, in their order: those of one module are looked up once.
-    #[must_use]
-    pub fn of_all<S: AsRef<str> + Sync>(&self, op_names: &[S]) -> Vec<Option<Layer>> {
-        let of_part = |part: &[S]| -> Vec<Option<Layer>> {
-            let mut known: FastMap<&str, Option<Layer>> = FastMap::default();
-            let mut layer = |name| match scopes_of(name) {
-                Some(scopes) => known.entry(scopes).or_insert_with(|| self.of(name)).clone(),
-                None => self.of(name),
-            };
-            part.iter().map(|name| layer(name.as_ref())).collect()
-        };
-        op_names.par_chunks(PART).flat_map_iter(of_part).collect()
-    }
-
     /// The layer an operation belongs to.
     #[must_use]
     pub fn of(&self, op_name: &str) -> Option<Layer> {
@@ -456,12 +441,6 @@ impl Layers {
             None => Layer { name, pattern },
         })
     }
-}
-
-/// The scopes of an op name, before its operation: they alone tell the layer. `None` where it ends in no plain operation.
-fn scopes_of(op_name: &str) -> Option<&str> {
-    let (scopes, operation) = op_name.rsplit_once('/')?;
-    (!operation.is_empty() && !operation.contains(['(', ')', '[', ']', ';'])).then_some(scopes)
 }
 
 #[cfg(test)]

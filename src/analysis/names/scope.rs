@@ -9,10 +9,14 @@ pub fn path(op_name: &str) -> Vec<&str> {
     // The scope that the last part differentiated backward.
     let mut backward = "";
     // Merged operations have several names; the first is that of the result.
-    for whole in split(op_name.split(';').next().unwrap_or(op_name)) {
-        let whole = attributes_at(whole).map_or(whole, |at| &whole[..at]);
+    let op_name = op_name.split(';').next().unwrap_or(op_name);
+    // This runs for every name of a program: few have brackets.
+    let has_brackets = memchr::memchr(b'[', op_name.as_bytes()).is_some();
+    for whole in split(op_name) {
+        let attributes = if has_brackets { attributes_at(whole) } else { None };
+        let whole = attributes.map_or(whole, |at| &whole[..at]);
         let mut part = whole;
-        if !part.contains(['(', '[']) {
+        if !part.bytes().any(|byte| matches!(byte, b'(' | b'[')) {
             backward = "";
             parts.extend(Some(part).filter(|part| !part.is_empty()));
             continue;
@@ -114,6 +118,9 @@ const PARTS: [&str; 3] = ["block", "layer", "stage"];
 /// `block` and `11`, but not `conv1` or `atan2`.
 #[must_use]
 pub fn numbered(part: &str) -> Option<(&str, &str)> {
+    if !part.ends_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
     let head = part.trim_end_matches(|c: char| c.is_ascii_digit());
     let is_separate =
         head.is_empty() || head.ends_with(['_', '-', '.']) || PARTS.iter().any(|word| head.ends_with(word));

@@ -270,7 +270,8 @@ impl SavedForBackward {
         let of_logits = self.logits.iter().filter_map(|&row| node(row as usize)).map(|node| outline(&node.dimensions));
         let cuts: HashSet<Vec<i64>> = of_logits.filter(|own| own.len() > 2).flat_map(cut).collect();
         let is_cut = |family: usize| {
-            let own = node(family).map(|node| outline(&node.dimensions));
+            let whole = node(family).filter(|node| node.dimensions.len() > 2 && node.dimensions.contains(&vocabulary));
+            let own = whole.map(|node| outline(&node.dimensions));
             own.is_some_and(|own| cuts.contains(&own)) && !self.is_stack(family) && !self.has_own_remedy(family)
         };
         let found: Vec<u32> =

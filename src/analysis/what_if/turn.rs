@@ -167,7 +167,7 @@ impl Turn {
             turn.layer_of = families.list.iter().zip(passes).enumerate().map(place).collect();
             used_at.iter().map(|&(point, layer)| (time_of(point), layer)).collect()
         } else {
-            let layers = known.of_all(names);
+            let layers: Vec<Option<Layer>> = names.par_iter().map(|name| known.of(name)).collect();
             let own = |(layer, family): (Option<Layer>, &Family)| layer.filter(|_| round.has(2 * family.first));
             let layers = layers.into_iter().zip(&families.list).map(own);
             turn.layer_of = layers.map(|layer| layer.map(|layer| turn.row_of(&mut rows, layer))).collect();
@@ -204,8 +204,8 @@ impl Turn {
             let is_meant = |read: &&(u32, u32, u32)| evicted.family(families, read.0).is_some();
             let mut readers: Vec<u32> = forward.iter().filter(is_meant).map(|read| read.2).collect();
             readers.dedup();
-            let name = |&reader: &u32| op_name(program, InstructionId(reader));
-            let layers = known.of_all(&readers.par_iter().map(name).collect::<Vec<_>>());
+            let layer = |&reader: &u32| known.of(&op_name(program, InstructionId(reader)));
+            let layers: Vec<Option<Layer>> = readers.par_iter().map(layer).collect();
             layer_of_reader.reserve(readers.len());
             for (reader, layer) in readers.into_iter().zip(layers) {
                 layer_of_reader.insert(reader, layer.map(|layer| turn.row_of(&mut rows, layer)));
