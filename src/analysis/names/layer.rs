@@ -98,8 +98,8 @@ fn stems_in_the_middle(names: &[&str]) -> BTreeSet<String> {
 
 /// Stems whose numbers are those of layers, and the numbers behind them those of modules of a layer: `edge` of `edge0_1`
 /// and `edge11_2`. None where anything else has more numbers.
-fn numbers_in_stems<'a>(outer: &BTreeMap<&'a str, BTreeSet<u64>>) -> BTreeSet<&'a str> {
-    let mut inside: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+fn numbers_in_stems<'a>(outer: &BTreeMap<&'a str, BTreeSet<u64>>) -> BTreeMap<&'a str, BTreeSet<u64>> {
+    let mut inside: BTreeMap<&'a str, BTreeSet<u64>> = BTreeMap::new();
     let mut most = 0;
     for (stem, numbers) in outer.iter().filter(|row| row.1.len() > 1) {
         match stem.strip_suffix('_').and_then(at_the_end) {
@@ -108,7 +108,7 @@ fn numbers_in_stems<'a>(outer: &BTreeMap<&'a str, BTreeSet<u64>>) -> BTreeSet<&'
         }
     }
     inside.retain(|_, numbers| numbers.len() > LEAST_MODULES.max(most));
-    inside.into_keys().collect()
+    inside
 }
 
 /// The numbered scopes of an op name, outermost first, but for einsum formulas.
@@ -187,6 +187,8 @@ pub struct Layers {
     ends: BTreeSet<String>,
     /// Stems of layers whose numbers are in the middle of names, where there are no others.
     middles: BTreeSet<String>,
+    /// Those of one layer, where all of them have the same numbers: `edge` and `node` of `edge0_1` and `node0_1`.
+    joined: Vec<String>,
 }
 
 /// Share of the modules of layers that those of two modules must have in common to be of one kind.
@@ -360,9 +362,12 @@ impl Layers {
         let in_stems = numbers_in_stems(&outer);
         if !in_stems.is_empty() {
             let mut middles = stems_in_the_middle(&names);
-            middles.retain(|stem| in_stems.contains(stem.as_str()));
+            middles.retain(|stem| in_stems.contains_key(stem.as_str()));
             if !middles.is_empty() {
-                return Self { stems: middles.clone(), middles, ..Self::default() };
+                let numbers: BTreeSet<&BTreeSet<u64>> =
+                    middles.iter().filter_map(|stem| in_stems.get(&stem[..])).collect();
+                let joined = if numbers.len() == 1 { middles.iter().cloned().collect() } else { Vec::new() };
+                return Self { stems: middles.clone(), middles, joined, ..Self::default() };
             }
         }
         if layers.stems.is_empty() {
@@ -424,6 +429,14 @@ impl Layers {
         let found = self.with_firsts(&parts);
         let at = found.iter().position(|layer| self.stems.contains(layer.stem))?;
         let first = &found[at];
+        if self.joined.len() > 1 {
+            let of_each =
+                |part: &dyn Fn(&str) -> String| self.joined.iter().map(|stem| part(stem)).collect::<Vec<_>>().join("+");
+            return Some(Layer {
+                name: of_each(&|stem| format!("{stem}{}", first.number)),
+                pattern: of_each(&|stem| format!("{stem}*")),
+            });
+        }
         let has_first = self.firsts.values().any(|stem| stem == first.stem);
         let stem = if has_first { first.stem.trim_end_matches('_') } else { first.stem };
         let (mut name, mut pattern) = (first.name.to_owned(), format!("{stem}*"));
@@ -501,8 +514,8 @@ mod tests {
         names.extend(["1", "2"].map(|module| format!("jit(update)/jvp(in_edges_{module})/mul")));
         let layers = Layers::new(names.iter().map(String::as_str));
         let of = |name: &str| layers.of(name).map(|layer| (layer.name, layer.pattern));
-        assert_eq!(of(&names[0]), Some(("edge0".to_owned(), "edge*".to_owned())));
-        assert_eq!(of(&names[34]), Some(("node5".to_owned(), "node*".to_owned())));
+        assert_eq!(of(&names[0]), Some(("edge0+node0".to_owned(), "edge*+node*".to_owned())));
+        assert_eq!(of(&names[34]), Some(("edge5+node5".to_owned(), "edge*+node*".to_owned())));
         assert_eq!(of(&names[36]), None);
         // Networks of two parts, in more layers than there are such parts.
         names.extend((0..9).map(|layer| format!("jit(update)/jvp(block_{layer})/mul")));

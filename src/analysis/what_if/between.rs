@@ -10,6 +10,8 @@ use crate::analysis::packing::Families;
 pub(super) struct Between {
     /// First time, last time and the layer, ascending; none overlaps another.
     spans: Vec<(u32, u32, u32)>,
+    /// When each family is last read in the forward pass.
+    last_read: Vec<u32>,
 }
 
 impl Between {
@@ -50,7 +52,26 @@ impl Between {
         }
         let mut alone = alone.into_iter();
         spans.retain(|_| alone.next() == Some(true));
-        Self { spans }
+        Self { spans, last_read: Vec::new() }
+    }
+
+    /// Adds when families are read in the forward pass.
+    pub fn add_reads(&mut self, families: usize, reads: impl Iterator<Item = (usize, u32)>) {
+        self.last_read = vec![0; families];
+        for (family, time) in reads {
+            if let Some(last) = self.last_read.get_mut(family) {
+                *last = time.max(*last);
+            }
+        }
+    }
+
+    /// The layer that begins with what is made at a time, before its first operation with a name: nothing behind it reads
+    /// that. What is before all layers is the input of the first.
+    pub fn begun_by(&self, family: usize, time: u32) -> Option<u32> {
+        let row = self.spans.partition_point(|span| span.0 <= time);
+        let (before, span) = (self.spans.get(row.checked_sub(1)?)?, self.spans.get(row)?);
+        let last = *self.last_read.get(family).filter(|&&last| last > time)?;
+        (before.1 <= time && last <= span.1).then_some(span.2)
     }
 
     /// The layer that runs at a time, between two of its operations.

@@ -180,9 +180,13 @@ impl Turn {
             }
             let windows = turn.windows(families);
             between = Between::new((families, passes), &turn.layer_of, &windows, at);
-            for ((family, pass), layer) in families.list.iter().zip(passes).zip(&mut turn.layer_of) {
-                if layer.is_none() && *pass == Pass::Forward && 2 * family.first < at {
-                    *layer = between.layer_at(2 * family.first);
+            let reads = forward.iter();
+            let reads = reads.filter_map(|read| Some((evicted.family(families, read.0)?, time_of(read.1))));
+            between.add_reads(families.list.len(), reads);
+            for (row, ((family, pass), layer)) in families.list.iter().zip(passes).zip(&mut turn.layer_of).enumerate() {
+                let time = 2 * family.first;
+                if layer.is_none() && *pass == Pass::Forward && time < at {
+                    *layer = between.layer_at(time).or_else(|| between.begun_by(row, time));
                 }
             }
             windows
