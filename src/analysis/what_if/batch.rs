@@ -409,7 +409,6 @@ pub(super) fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ElementType;
 
     #[test]
     fn products_follow_the_leading_dimension() {

@@ -53,7 +53,7 @@ impl Memory {
         once(&self.divided, || {
             let batch = BatchDevices::new(program, &self.base, &self.data);
             // Dimensions of one size on each device, and their sizes where they are gathered.
-            let mut seeds: BTreeMap<i64, (Vec<BufferId>, FastSet<i64>, Vec<Mark>)> = BTreeMap::new();
+            let mut seeds: BTreeMap<i64, (Vec<(BufferId, Mark)>, FastSet<i64>)> = BTreeMap::new();
             for (_, base) in self.base.iter().enumerate().filter(|row| !self.is_data(row.0)) {
                 let Role::Argument { number, .. } = base.role else { continue };
                 let sharding = program.sharding_of_parameter(number).filter(|sharding| sharding.parts() > 1);
@@ -66,9 +66,8 @@ impl Memory {
                     if batch.is_some_and(|batch| batch.are_besides(sharding, dimension as usize, rank)) {
                         continue;
                     }
-                    let (buffers, wholes, marks) = seeds.entry(size).or_default();
-                    buffers.push(base.buffer);
-                    marks.push(Mark { dimension, inner: 1, size });
+                    let (marks, wholes) = seeds.entry(size).or_default();
+                    marks.push((base.buffer, Mark { dimension, inner: 1, size }));
                     wholes.insert(size.saturating_mul(count));
                 }
             }
@@ -77,8 +76,8 @@ impl Memory {
             }
             let mut by_item = vec![0u32; self.items.len()];
             let mut is_whole = true;
-            for (size, (buffers, wholes, marks)) in seeds {
-                let followed = follow(program, buffers.into_iter().zip(marks));
+            for (size, (marks, wholes)) in seeds {
+                let followed = follow(program, marks.into_iter());
                 is_whole &= followed.is_whole;
                 let is_part =
                     |mark: &&Mark| mark.dimension < u32::BITS && mark.size == size && !wholes.contains(&mark.size);
@@ -92,7 +91,7 @@ impl Memory {
     }
 
     /// What the data flow tells of an item.
-    pub(super) fn from_flow(&self, program: &Program, item: usize) -> FromFlow {
+    pub(super) fn told_by_flow(&self, program: &Program, item: usize) -> FromFlow {
         let divided = self.divided(program);
         let batch = self.followed(program).get(item).map_or(0, |follows| follows.set());
         FromFlow { is_whole: divided.is_whole, parts: divided.by_item.get(item).copied().unwrap_or_default(), batch }
@@ -104,7 +103,7 @@ impl Memory {
         let Some(batch) = self.global_batch(program) else { return FastMap::default() };
         let meant = self.items.iter().enumerate().filter(|row| buffers.contains(&row.1.buffer));
         let place = |(item, of): (usize, &Item)| {
-            let place = batch.dimension(program.buffer_node(of.buffer)?, self.from_flow(program, item))?;
+            let place = batch.dimension(program.buffer_node(of.buffer)?, self.told_by_flow(program, item))?;
             Some((of.buffer, place))
         };
         meant.filter_map(place).collect()

@@ -468,7 +468,7 @@ impl<'a> State<'a> {
             return;
         };
         let items = self.items_of(|owner| matches!(owner, Owner::Family(_)));
-        let with_flow = items.map(|item| (item, memory.from_flow(self.program, item)));
+        let with_flow = items.map(|item| (item, memory.told_by_flow(self.program, item)));
         let changed = self.change_by(with_flow, |node, flow| {
             let Some(at) = whole.dimension(node, flow) else { return false };
             let size = node.dimensions[at];
