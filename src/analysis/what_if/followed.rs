@@ -11,6 +11,14 @@ use crate::analysis::flow::dimensions::{Mark, follow};
 use crate::analysis::once::once;
 use crate::model::{BufferId, FastMap, FastSet, Program};
 
+/// Dimensions of arguments that have one size on each device.
+#[derive(Default)]
+struct Sharded {
+    marks: Vec<(BufferId, Mark)>,
+    /// Their sizes where they are gathered.
+    wholes: FastSet<i64>,
+}
+
 impl Memory {
     /// Which dimensions of each item follow the batch, by item; empty where no argument has a batch that can be followed.
     pub(super) fn followed(&self, program: &Program) -> &Vec<Follows> {
@@ -53,7 +61,7 @@ impl Memory {
         once(&self.divided, || {
             let batch = BatchDevices::new(program, &self.base, &self.data);
             // Dimensions of one size on each device, and their sizes where they are gathered.
-            let mut seeds: BTreeMap<i64, (Vec<(BufferId, Mark)>, FastSet<i64>)> = BTreeMap::new();
+            let mut seeds: BTreeMap<i64, Sharded> = BTreeMap::new();
             for (_, base) in self.base.iter().enumerate().filter(|row| !self.is_data(row.0)) {
                 let Role::Argument { number, .. } = base.role else { continue };
                 let sharding = program.sharding_of_parameter(number).filter(|sharding| sharding.parts() > 1);
@@ -66,7 +74,7 @@ impl Memory {
                     if batch.is_some_and(|batch| batch.are_besides(sharding, dimension as usize, rank)) {
                         continue;
                     }
-                    let (marks, wholes) = seeds.entry(size).or_default();
+                    let Sharded { marks, wholes } = seeds.entry(size).or_default();
                     marks.push((base.buffer, Mark { dimension, inner: 1, size }));
                     wholes.insert(size.saturating_mul(count));
                 }
@@ -76,7 +84,7 @@ impl Memory {
             }
             let mut by_item = vec![0u32; self.items.len()];
             let mut is_whole = true;
-            for (size, (marks, wholes)) in seeds {
+            for (size, Sharded { marks, wholes }) in seeds {
                 let followed = follow(program, marks.into_iter());
                 is_whole &= followed.is_whole;
                 let is_part =
