@@ -23,6 +23,8 @@ pub struct Finding {
     pub effect: Option<Effect>,
     /// How much of what is saved is something else than the finding names, and what.
     pub includes: Option<(Bytes, &'static str)>,
+    /// What a replay without its allocations finds, where no edit describes the change: the bytes saved, and the peak after.
+    pub replayed: Option<(Bytes, Bytes)>,
     /// Bytes at the peak that it is about, used for ranking; if `None`, the bytes saved are.
     pub at_stake_bytes: Option<Bytes>,
     /// Whether the results of the program may change.
@@ -139,7 +141,7 @@ impl Finding {
     /// Bytes by which the peak falls with its changes.
     #[must_use]
     pub fn saves_bytes(&self) -> Option<Bytes> {
-        self.effect.as_ref().map(Effect::saves)
+        self.effect.as_ref().map(Effect::saves).or(self.replayed.map(|replayed| replayed.0))
     }
 
     /// Whether that is an upper bound.
@@ -210,7 +212,7 @@ impl Finding {
     /// The peak after its changes.
     #[must_use]
     pub fn peak_after_bytes(&self) -> Option<Bytes> {
-        self.effect.as_ref().map(Effect::peak)
+        self.effect.as_ref().map(Effect::peak).or(self.replayed.map(|replayed| replayed.1))
     }
 
     /// Allocated bytes after its changes, packed as the compiler does.

@@ -207,7 +207,8 @@ fn batch_fit(case: &ProgramContext<'_>) -> Option<BatchFit> {
 }
 
 /// Sorts findings: most severe first, causes before remedies, then by bytes; of two within 10 % of each other, the one
-/// that is safer for results comes first, and donation, which changes nothing in the computation.
+/// that is safer for results comes first, what costs no time before what does, and donation, which changes nothing in the
+/// computation.
 pub fn rank(findings: &mut [Finding]) {
     use std::cmp::Reverse;
     findings.sort_by_key(|finding| (Reverse(finding.severity), finding.is_remedy, Reverse(finding.weight())));
@@ -218,7 +219,9 @@ pub fn rank(findings: &mut [Finding]) {
             let (before, here) = (&findings[at - 1], &findings[at]);
             let close = before.weight() as f64 <= here.weight() as f64 * 1.1 && here.weight() > 0;
             let is_other = (before.severity, before.is_remedy) != (here.severity, here.is_remedy);
-            let effort = |finding: &Finding| (finding.changes_results, finding.rule != donation::NAME);
+            let effort = |finding: &Finding| {
+                (finding.changes_results, finding.rule == torch::CHECKPOINT, finding.rule != donation::NAME)
+            };
             if is_other || !close || effort(before) <= effort(here) {
                 break;
             }

@@ -3,6 +3,7 @@
 //! Field names are PyTorch's; `size` of an event is what its action says: requested bytes of an allocation, reserved
 //! bytes of a segment, rounded bytes of a failed request.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::ids::{NO_ROW, StringId};
@@ -57,16 +58,38 @@ impl CachingSnapshot {
         self.stacks.rows(stack).iter().filter_map(|&row| self.stacks.frames.get(row as usize))
     }
 
-    /// `function file:line`, without the line where it is not known.
+    /// `function file:line`, without the line where it is not known; a C++ function by its name alone.
     #[must_use]
     pub fn frame_words(&self, frame: &Frame) -> String {
         let (name, file) = (self.strings.get(frame.name), self.strings.get(frame.file));
+        let name: &str = &short_symbol(name);
         match (file, frame.line) {
             ("" | "??", _) => name.to_owned(),
             (_, 0) => format!("{name} {file}"),
             (_, line) => format!("{name} {file}:{line}"),
         }
     }
+}
+
+/// A demangled symbol without template arguments, parameters and the type returned; anything else as it is.
+fn short_symbol(name: &str) -> Cow<'_, str> {
+    if !name.contains("::") {
+        return Cow::Borrowed(name);
+    }
+    let name = name.replace("(anonymous namespace)", "{anonymous}");
+    let (mut short, mut depth) = (String::new(), 0u32);
+    for (at, letter) in name.char_indices() {
+        match letter {
+            '<' | '(' => depth += 1,
+            // An arrow is no bracket.
+            '>' if name[..at].ends_with('-') => {}
+            '>' | ')' => depth = depth.saturating_sub(1),
+            letter if depth == 0 => short.push(letter),
+            _ => {}
+        }
+    }
+    let last = short.split_whitespace().rfind(|word| word.contains("::"));
+    Cow::Owned(last.unwrap_or(&short).trim_end_matches(':').to_owned())
 }
 
 /// The part of a snapshot that one device has.
@@ -336,4 +359,24 @@ pub struct AllocatorSettings {
     pub roundup_power2_divisions: Vec<(u64, u64)>,
     /// Every setting as text: (name, value), in file order.
     pub all: Vec<(String, String)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_symbol;
+
+    #[test]
+    fn symbols_are_named_without_their_templates() {
+        let short = |name| short_symbol(name).into_owned();
+        assert_eq!(short("at::_ops::gelu::call(at::Tensor const&, int)"), "at::_ops::gelu::call");
+        assert_eq!(
+            short("void at::cuda::blas::gemm_internal_cublas<float, at::OpMathType<float>::type>(char, long)"),
+            "at::cuda::blas::gemm_internal_cublas"
+        );
+        assert_eq!(
+            short("at::(anonymous namespace)::wrapper_CUDA_gelu(at::Tensor)"),
+            "at::{anonymous}::wrapper_CUDA_gelu"
+        );
+        assert_eq!(short("forward"), "forward");
+    }
 }

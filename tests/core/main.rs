@@ -38,5 +38,6 @@ mod report_fields;
 mod report_snapshots;
 mod runtime;
 mod sessions;
+mod torch_advice;
 mod tuple_arguments;
 mod wire_oracle;

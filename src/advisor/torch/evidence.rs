@@ -3,7 +3,7 @@
 use crate::advisor::finding::{Finding, Severity};
 use crate::advisor::subject::Subject;
 use crate::analysis::caching_allocator::{AllocationCategory, CachingAnalysis, own_frame};
-use crate::model::{Bytes, CachingSnapshot, StackId};
+use crate::model::{Bytes, CachingSnapshot, StackId, percent};
 
 /// The devices of a profile's snapshot.
 pub fn devices<'a>(subject: &Subject<'a>) -> impl Iterator<Item = (&'a CachingSnapshot, &'a CachingAnalysis)> {
@@ -37,10 +37,35 @@ pub fn place(snapshot: &CachingSnapshot, stack: StackId) -> String {
         .map_or_else(|| "code without Python frames".to_owned(), |frame| format!("`{}`", snapshot.frame_words(frame)))
 }
 
-/// What the peak of the requested bytes becomes without some lifetimes, in a sentence, with what is saved.
-pub fn without(device: &CachingAnalysis, dropped: impl Fn(usize) -> bool) -> (Bytes, String) {
+/// A part of what is live at the main moment, in words: `62 % of the peak`.
+pub fn share(device: &CachingAnalysis, bytes: u64) -> String {
+    let of = if device.failure().is_some() { "what was live when the request failed" } else { "the peak" };
+    format!("{} of {of}", percent(bytes, whole(device)))
+}
+
+/// Notes in a finding what the peak of the requested bytes becomes, and says it in a sentence.
+pub fn replayed(finding: &mut Finding, device: &CachingAnalysis, after: u64) -> String {
     let before = device.replay.peaks.requested.bytes;
-    let after = device.requested_peak_without(dropped);
     let saved = Bytes(before.saturating_sub(after));
-    (saved, format!("Replayed without them, the peak is {} instead of {}", Bytes(after).short(), Bytes(before).short()))
+    if saved.0 > 0 {
+        finding.replayed = Some((saved, Bytes(after)));
+    }
+    finding.at_stake_bytes = Some(saved);
+    format!("the peak is {} instead of {}", Bytes(after).short(), Bytes(before).short())
+}
+
+/// Whether a frame of a stack has one of some names.
+pub fn names(snapshot: &CachingSnapshot, stack: StackId, is_wanted: impl Fn(&str) -> bool) -> bool {
+    snapshot.frames(stack).any(|frame| is_wanted(snapshot.strings.get(frame.name)))
+}
+
+/// Whether a lifetime belongs to the forward or the backward pass.
+pub fn is_of_a_pass(device: &CachingAnalysis, row: usize) -> bool {
+    matches!(
+        device.categories[row].0,
+        AllocationCategory::Activation
+            | AllocationCategory::ForwardTemp
+            | AllocationCategory::BackwardTemp
+            | AllocationCategory::Gradient
+    )
 }

@@ -1,7 +1,5 @@
 //! `torch_expandable_segments`: free memory in pieces that no request can use.
 
-use std::collections::BTreeMap;
-
 use super::evidence::{devices, finding, place};
 use crate::advisor::finding::Finding;
 use crate::advisor::subject::Subject;
@@ -10,9 +8,6 @@ use crate::model::{Bytes, counted};
 
 /// Least slack, in bytes and as a share of what is reserved.
 const SLACK: (u64, f64) = (512 << 20, 0.10);
-
-/// Pages of expandable segments.
-const PAGE: u64 = 20 << 20;
 
 /// Applies the rule.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
@@ -28,15 +23,18 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         if failed.is_none() && (device.failure().is_some() || !is_wasteful) {
             continue;
         }
-        // With expandable segments each stream needs its active bytes, in whole pages.
-        let mut active: BTreeMap<(i64, (i64, i64)), u64> = BTreeMap::new();
-        for segment in &segments {
-            *active.entry((segment.reserved.stream, segment.reserved.pool)).or_default() += segment.active;
+        let found = device.in_expandable_segments(snapshot);
+        let peak = device.replay.peaks.reserved.bytes;
+        // With the failed request the reserved bytes must stay below what was reserved and what the driver had.
+        let needed = found.with_request.unwrap_or(found.peak);
+        let saved = if failed.is_some() {
+            failed.map_or(0, |failure| failure.free_same_pool.saturating_add(failure.requested))
+        } else {
+            peak.saturating_sub(needed)
+        };
+        if saved == 0 {
+            continue;
         }
-        let needed: u64 = active.values().filter_map(|bytes| bytes.checked_next_multiple_of(PAGE)).sum();
-        // The moment with most reserved comes before what was reserved for is handed out.
-        let needed = needed.max(device.replay.peaks.active.bytes);
-        let saved = reserved.saturating_sub(needed);
         let mut finding = finding("torch_expandable_segments", device, true);
         finding.title = match failed {
             Some(failure) => format!(
@@ -51,12 +49,36 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 Bytes(reserved).short()
             ),
         };
-        finding.why = format!(
-            "A segment that holds a single block cannot be returned or joined with others. Expandable segments would \
-             need at most {} here, up to {} less",
-            Bytes(needed).short(),
-            Bytes(saved).short()
-        );
+        let pinned = "A segment that holds a single block cannot be returned or joined with others";
+        finding.why = match failed {
+            Some(failure) => {
+                let short = |bytes: u64| Bytes(bytes).short();
+                let (reserved, active) = (failure.totals.reserved, failure.totals.active);
+                // A limit is at least what was reserved under it; without one the driver's free memory counts, too.
+                let room = reserved.saturating_add(if failure.is_limited() { 0 } else { failure.device_free });
+                let told = match (needed <= room, failure.is_limited()) {
+                    (true, _) => "the request would have been served".to_owned(),
+                    (false, true) => format!("{} more than was reserved when it failed", short(needed - room)),
+                    (false, false) => {
+                        format!("{} more than there was, unless whole pages are given back first", short(needed - room))
+                    }
+                };
+                format!(
+                    "{pinned}. In use were {}, with the request {}, of {} reserved. Placed in expandable segments the same \
+                     allocations and the request need about {}: {told}",
+                    short(active),
+                    short(active.saturating_add(failure.requested)),
+                    short(reserved),
+                    short(needed)
+                )
+            }
+            None => format!(
+                "{pinned}. Placed in expandable segments the same allocations need about {} instead of {}: {} less",
+                Bytes(needed).short(),
+                Bytes(peak).short(),
+                Bytes(saved).short()
+            ),
+        };
         if let Some(pin) = device.pins(&segments, 1).first() {
             let lifetime = &device.replay.lifetimes[pin.lifetime];
             finding.why = format!(
@@ -72,7 +94,14 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             "Allocate what lives long before what lives briefly, so that it does not end up between free blocks".to_owned(),
         ];
         finding.at_stake_bytes = Some(Bytes(saved));
-        finding.at_most = Some("at most: pages that are only partly used are counted once for each stream".to_owned());
+        finding.at_most = Some(
+            if failed.is_some() {
+                "at most: the request, and what was free for its pool and size"
+            } else {
+                "about: the allocations of this history, placed as PyTorch places them; pages that are given back do not count"
+            }
+            .to_owned(),
+        );
         finding.reference = "PyTorch notes on CUDA memory management, docs.pytorch.org/docs/stable/notes/cuda.html";
         findings.push(finding);
     }

@@ -10,6 +10,7 @@ use super::failure::{FailedRequest, Moment};
 use super::problems;
 use super::replay::{self, Lifetime, Replay};
 use super::steps::{self, Span, Steps};
+use super::tail::KeptGraphs;
 use crate::model::{CachingAction, CachingDevice, CachingSnapshot};
 
 /// Everything computed about one device of a snapshot.
@@ -35,6 +36,10 @@ pub struct CachingAnalysis {
     pub replay_equals_end: bool,
     /// Category of each lifetime.
     pub categories: Vec<(AllocationCategory, Evidence)>,
+    /// Whether the history has a backward pass.
+    pub has_backward: bool,
+    /// Graphs of forward passes that no backward pass follows.
+    pub kept_graphs: Option<KeptGraphs>,
     /// Steps of the optimizer.
     pub spans: Vec<Span>,
     /// Steps of the run; `None` if there are none.
@@ -64,7 +69,7 @@ impl CachingAnalysis {
         let spans = steps::spans(snapshot, device, steps::is_optimizer_step);
         let events = &snapshot.events;
         let has_stacks = device.events.clone().any(|event| events.stack[event].is_known());
-        let categories = category::categories(snapshot, (&replay.lifetimes, &replay.failures), &spans, has_stacks);
+        let found = category::categories(snapshot, (&replay.lifetimes, &replay.failures), &spans, has_stacks);
         let steps = steps::steps(&spans, &replay.curves, &replay.lifetimes);
         let mut counts = [0u64; CachingAction::NAMED.len() + 1];
         for action in &events.action[device.events.clone()] {
@@ -84,7 +89,9 @@ impl CachingAnalysis {
             old_bytes: beginning.blocks.values().fold(0u64, |sum, block| sum.saturating_add(block.requested)),
             replay_equals_end: end_state::equals_end(snapshot, device.index, &replay),
             replay,
-            categories,
+            categories: found.of,
+            has_backward: found.has_backward,
+            kept_graphs: found.kept,
             spans,
             steps,
             device: device.clone(),
@@ -179,9 +186,8 @@ impl CachingAnalysis {
         highest_in(reserved, from, to).map_or(0, |row| reserved[row])
     }
 
-    /// The peak of the requested bytes without some lifetimes.
-    #[must_use]
-    pub fn requested_peak_without(&self, dropped: impl Fn(usize) -> bool) -> u64 {
+    /// The requested bytes at every moment without some lifetimes.
+    fn requested_without(&self, dropped: impl Fn(usize) -> bool) -> Vec<u64> {
         let curve = &self.replay.curves.requested;
         let mut changes = vec![0i64; curve.len() + 1];
         for (_, lifetime) in self.replay.lifetimes.iter().enumerate().filter(|(row, _)| dropped(*row)) {
@@ -195,7 +201,21 @@ impl CachingAnalysis {
             less = less.wrapping_add(*change);
             bytes.saturating_sub(less.unsigned_abs())
         });
-        left.max().unwrap_or(0)
+        left.collect()
+    }
+
+    /// The peak of the requested bytes without some lifetimes.
+    #[must_use]
+    pub fn requested_peak_without(&self, dropped: impl Fn(usize) -> bool) -> u64 {
+        self.requested_without(dropped).into_iter().max().unwrap_or(0)
+    }
+
+    /// The same within the optimizer's steps.
+    #[must_use]
+    pub fn requested_at_step_without(&self, dropped: impl Fn(usize) -> bool) -> u64 {
+        let left = self.requested_without(dropped);
+        let of = |span: &Span| left.get(span.start as usize..=span.end as usize).unwrap_or_default().iter().max();
+        self.spans.iter().filter_map(of).max().copied().unwrap_or(0)
     }
 
     /// Whether blocks wait for streams at the peak of the active bytes.

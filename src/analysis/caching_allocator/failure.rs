@@ -115,7 +115,8 @@ impl FailedRequest {
             }
         }
         let inactive = totals.reserved.saturating_sub(totals.active);
-        let cause = if device_free >= segment {
+        // Under a limit what is reserved may be used, at least: with that much free in it, one place is all that is missing.
+        let cause = if device_free >= segment && same < requested {
             Cause::Limit
         } else if device_free.saturating_add(same) >= segment {
             Cause::Fragmentation
@@ -154,6 +155,12 @@ impl FailedRequest {
     #[must_use]
     pub const fn event(&self) -> i64 {
         self.moment as i64 - 1
+    }
+
+    /// Whether the driver had room, so that a limit of the process was in the way.
+    #[must_use]
+    pub const fn is_limited(&self) -> bool {
+        self.device_free >= self.segment
     }
 
     /// Reserved bytes without a tenant.
@@ -214,6 +221,12 @@ impl FailedRequest {
                              another process took the memory meanwhile"
                     .to_owned()
             }
+            Cause::Fragmentation if self.is_limited() => format!(
+                "the process has a limit (set_per_process_memory_fraction), and {} in use with what is requested are less \
+                 than the {} it had reserved, but nowhere in one place",
+                short(self.totals.active.saturating_add(self.requested)),
+                short(self.totals.reserved)
+            ),
             Cause::Fragmentation => "enough bytes, but in no one place".to_owned(),
             Cause::WrongPool => format!(
                 "{} more are free, but kept for other streams, private pools or small blocks",
@@ -222,5 +235,36 @@ impl FailedRequest {
             Cause::Shortage => format!("{} are missing even with all of it in one place", short(self.short_by)),
         };
         format!("{text}: {rest}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::AllocatorSettings;
+
+    #[test]
+    fn under_a_limit_free_memory_in_pieces_is_fragmentation() {
+        let (mib, pool) = (1u64 << 20, (0, (0, 0)));
+        let home = super::super::space::Reserved {
+            size: 400 * mib,
+            stream: 0,
+            pool: (0, 0),
+            class: SizeClass::Large,
+            is_expandable: false,
+        };
+        let segments = Segments { by_address: [(0, home)].into() };
+        let cause = |holes: &[(u64, u64)], device_free: u64| {
+            let free = Free { by_address: holes.iter().map(|&(at, bytes)| (at * mib, bytes * mib)).collect() };
+            let bytes: u64 = free.by_address.values().sum();
+            let totals = Totals { active: 400 * mib - bytes, reserved: 400 * mib, ..Totals::default() };
+            let rounding = Rounding::new(&AllocatorSettings::default());
+            FailedRequest::examine((150 * mib, device_free), pool, (&segments, &free), totals, &rounding)
+        };
+        assert_eq!(cause(&[(0, 100), (200, 100)], 1 << 40).cause, Cause::Fragmentation);
+        assert!(cause(&[(0, 100), (200, 100)], 1 << 40).sentence().contains("350 MiB in use with what is requested"));
+        assert_eq!(cause(&[(0, 100)], 1 << 40).cause, Cause::Limit);
+        assert_eq!(cause(&[(0, 100), (200, 100)], 0).cause, Cause::Fragmentation);
+        assert_eq!(cause(&[(0, 100)], 0).cause, Cause::Shortage);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::category::{AllocationCategory, Evidence};
 use super::device::CachingAnalysis;
+use super::frames::{is_distinct, own_frame};
 use crate::model::{CachingSnapshot, Frame, StackId};
 
 /// Live allocations of one stack and category. Sizes are requested bytes.
@@ -50,18 +51,6 @@ impl CachingAnalysis {
     }
 }
 
-/// The innermost frame of a stack that is the program's own: Python outside of PyTorch and of the standard library's
-/// frozen parts. Else the innermost Python frame, else the innermost frame.
-#[must_use]
-pub fn own_frame(snapshot: &CachingSnapshot, stack: StackId) -> Option<&Frame> {
-    let file = |frame: &Frame| snapshot.strings.get(frame.file);
-    #[expect(clippy::case_sensitive_file_extension_comparisons, reason = "Python's own files")]
-    let is_python = |frame: &&Frame| file(frame).ends_with(".py");
-    let is_own = |frame: &&Frame| is_python(frame) && !file(frame).contains("/torch/") && !file(frame).starts_with('<');
-    let frames = || snapshot.frames(stack);
-    frames().find(is_own).or_else(|| frames().find(is_python)).or_else(|| frames().next())
-}
-
 /// A frame that tells a stack from others with the same own frame, see [`tell_apart`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Apart {
@@ -93,7 +82,8 @@ pub fn tell_apart(snapshot: &CachingSnapshot, groups: &mut [StackGroup]) {
         let sides: Vec<[Vec<Frame>; 2]> = rows
             .iter()
             .map(|&row| {
-                let frames: Vec<Frame> = snapshot.frames(groups[row].stack).copied().collect();
+                let is_told = |frame: &&Frame| **frame == own || is_distinct(snapshot, frame);
+                let frames: Vec<Frame> = snapshot.frames(groups[row].stack).filter(is_told).copied().collect();
                 let at = frames.iter().position(|frame| *frame == own).unwrap_or(0);
                 let inside = frames[..at].iter().rev().take(LOOKED_AT).copied().collect();
                 let callers = frames.iter().skip(at + 1).take(LOOKED_AT).copied().collect();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::caching::{CachingReport, FailureDetail, StackReport};
+use super::caching::{CachingReport, FailureDetail, PinReport, StackReport};
 use crate::export::document::{Block, Document, Line, Table, Tone};
 use crate::model::{Bytes, counted, percent, thousands};
 
@@ -127,6 +127,19 @@ impl CachingReport {
         lines
     }
 
+    /// Blocks that hold back free memory, those alike together with their number.
+    fn folded_pins(&self) -> Vec<(&PinReport, usize)> {
+        let kind = |pin: &PinReport| (pin.bytes, pin.free_bytes, pin.segment_bytes, pin.is_alone, pin.at.clone());
+        let mut folded: Vec<(&PinReport, usize)> = Vec::new();
+        for pin in &self.pins {
+            match folded.iter_mut().find(|(first, _)| kind(first) == kind(pin)) {
+                Some((_, count)) => *count += 1,
+                None => folded.push((pin, 1)),
+            }
+        }
+        folded
+    }
+
     /// Free memory in segments in a sentence.
     fn segments_in_words(&self) -> String {
         let segments = &self.segments;
@@ -205,12 +218,13 @@ pub fn write(out: &mut String, report: &CachingReport) {
         }
     }
     let _ = writeln!(out, "    {}", report.segments_in_words());
-    for pin in report.pins.iter().take(5) {
+    for (pin, count) in report.folded_pins().iter().take(5) {
         let alone = if pin.is_alone { ", alone in it" } else { "" };
         let (bytes, free, segment) = (short(pin.bytes), short(pin.free_bytes), short(pin.segment_bytes));
+        let times = if *count > 1 { format!(" (\u{d7}{count})") } else { String::new() };
         let _ = writeln!(
             out,
-            "      {bytes:>10} keeps {free} free of a segment of {segment}{alone}  {}",
+            "      {bytes:>10} keeps {free} free of a segment of {segment}{alone}{times}  {}",
             at(pin.at.as_deref())
         );
     }

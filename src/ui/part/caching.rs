@@ -29,7 +29,8 @@ pub const fn slot_of(category: AllocationCategory) -> Slot {
         AllocationCategory::ForwardTemp => Slot::Input,
         AllocationCategory::BackwardTemp => Slot::Thread,
         AllocationCategory::Communication => Slot::Output,
-        AllocationCategory::Before | AllocationCategory::Other => Slot::Temporary,
+        AllocationCategory::Cache => Slot::Optimizer,
+        AllocationCategory::Workspace | AllocationCategory::Before | AllocationCategory::Other => Slot::Temporary,
     }
 }
 

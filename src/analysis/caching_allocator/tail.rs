@@ -1,0 +1,198 @@
+//! What follows the last backward pass: forward passes of an evaluation or of inference, and what they keep.
+
+use std::collections::HashMap;
+
+use super::makers::Maker;
+use super::replay::Lifetime;
+use crate::model::StackId;
+
+/// Part of what earlier passes allocated that still lives where they keep their graphs: without one, only results and
+/// caches stay.
+const KEPT: f64 = 0.4;
+
+/// Fewest stacks whose allocations stay where graphs are kept; a cache has those of keys, values and their scales.
+const STACKS: usize = 5;
+
+/// Fewest passes in a row without a backward pass, where none was seen before.
+const PASSES: usize = 3;
+
+/// Fewest equal blocks of a cache: one for each layer.
+const LAYERS: u64 = 4;
+
+/// Graphs of forward passes that no backward pass follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptGraphs {
+    /// Passes.
+    pub passes: u64,
+    /// The moment of the last pass's beginning.
+    pub last: u32,
+    /// The moment after which the passes begin.
+    pub since: u32,
+}
+
+/// The forward passes after the last backward pass.
+#[derive(Debug, Default)]
+pub struct Tail {
+    since: u32,
+    starts: Vec<u32>,
+    /// Of each stack: allocations that ended, and those that live on.
+    by_stack: HashMap<StackId, (u64, u64)>,
+    /// Whether no backward pass and no step is in the history, and what stays is too little for graphs.
+    is_inference: bool,
+    /// Graphs that are kept.
+    pub kept: Option<KeptGraphs>,
+}
+
+impl Tail {
+    /// From the lifetimes, who made them, and whether the frames of one are under a checkpoint. `lives_on` says whether one
+    /// outlives what was recorded.
+    pub fn of(
+        lifetimes: &[Lifetime],
+        makers: &[Maker],
+        lives_on: impl Fn(&Lifetime) -> bool,
+        is_checkpointed: impl Fn(&Lifetime) -> bool,
+    ) -> Self {
+        let made = || lifetimes.iter().zip(makers).filter(|(lifetime, _)| !lifetime.is_old());
+        let since = made().filter(|(_, maker)| **maker == Maker::Backward).map(|(life, _)| life.start).max();
+        let mut tail = Self { since: since.unwrap_or(0), ..Self::default() };
+        let is_forward = |maker: &Maker| matches!(maker, Maker::Forward | Maker::Cache);
+        let forward: Vec<&Lifetime> = made()
+            .filter(|(life, maker)| life.start > tail.since && is_forward(maker))
+            .map(|(lifetime, _)| lifetime)
+            .collect();
+        let Some(first) = forward.first() else { return tail };
+        let after = lifetimes.iter().zip(makers).filter(|(life, _)| life.start > tail.since && !life.is_old());
+        tail.starts = beginnings(after, first.stack);
+        for lifetime in &forward {
+            let stays = tail.outlasts(lifetime) || lives_on(lifetime);
+            let (ended, alive) = tail.by_stack.entry(lifetime.stack).or_default();
+            *(if stays { alive } else { ended }) += 1;
+        }
+        let sum = |lifetimes: &mut dyn Iterator<Item = &&Lifetime>| lifetimes.map(|life| life.requested).sum::<u64>();
+        let usual = usual_passes(lifetimes, makers);
+        let least = if usual > 0 { usual + 1 } else { PASSES };
+        if let Some(&last) = tail.starts.last().filter(|_| tail.starts.len() >= least) {
+            let earlier: Vec<&Lifetime> = forward.iter().filter(|life| life.start < last).copied().collect();
+            let stays = |life: &&&Lifetime| life.end > last && !is_checkpointed(life);
+            let mut stacks: Vec<StackId> = earlier.iter().filter(stays).map(|life| life.stack).collect();
+            stacks.sort_unstable();
+            stacks.dedup();
+            let (kept, all) = (sum(&mut earlier.iter().filter(stays)), sum(&mut earlier.iter()));
+            if stacks.len() >= STACKS && kept as f64 >= KEPT * all as f64 {
+                let passes = tail.starts.len() as u64;
+                tail.kept = Some(KeptGraphs { passes, last, since: tail.since });
+            }
+        }
+        let has_training = made().any(|(_, maker)| matches!(maker, Maker::Backward | Maker::Optimizer));
+        let is_checkpointed = forward.iter().any(|life| is_checkpointed(life));
+        let stays = |life: &&&Lifetime| tail.is_kept(life) && (tail.outlasts(life) || lives_on(life));
+        let (kept, all) = (sum(&mut forward.iter().filter(stays)), sum(&mut forward.iter()));
+        tail.is_inference =
+            !has_training && !is_checkpointed && tail.kept.is_none() && (kept as f64) < KEPT * all as f64;
+        tail
+    }
+
+    /// Whether a lifetime outlives the beginning of the next pass.
+    fn outlasts(&self, lifetime: &Lifetime) -> bool {
+        let next = self.starts.partition_point(|&start| start <= lifetime.start);
+        self.starts.get(next).is_some_and(|&start| lifetime.end > start)
+    }
+
+    /// Whether most allocations of a stack stay.
+    fn is_kept(&self, lifetime: &Lifetime) -> bool {
+        self.by_stack.get(&lifetime.stack).is_some_and(|(ended, alive)| alive > ended)
+    }
+
+    /// Whether a lifetime is after the last backward pass and belongs to a graph that is kept.
+    pub fn is_graph(&self, lifetime: &Lifetime) -> bool {
+        self.kept.is_some() && lifetime.start > self.since && self.is_kept(lifetime)
+    }
+
+    /// Whether a lifetime of the forward pass that lives on is one of the equal blocks that inference keeps for each layer.
+    pub fn is_cache(&self, lifetime: &Lifetime) -> bool {
+        self.is_inference
+            && self.is_kept(lifetime)
+            && self.by_stack.get(&lifetime.stack).is_some_and(|(_, alive)| *alive >= LAYERS)
+    }
+
+    /// Whether a lifetime is after the last backward pass, in inference.
+    pub fn is_inference(&self, lifetime: &Lifetime) -> bool {
+        self.is_inference && lifetime.start > self.since
+    }
+}
+
+/// Where passes begin: with the stack that the first one begins with, after something that is no part of the model, such
+/// as the next input. A stack alone may come again for each layer.
+fn beginnings<'a>(made: impl Iterator<Item = (&'a Lifetime, &'a Maker)>, first: StackId) -> Vec<u32> {
+    let mut is_between = true;
+    let mut starts = Vec::new();
+    for (lifetime, maker) in made {
+        if *maker == Maker::Other {
+            is_between = true;
+        } else if lifetime.stack == first && is_between {
+            starts.push(lifetime.start);
+            is_between = false;
+        }
+    }
+    starts
+}
+
+/// The most passes that came before a backward pass; 0 if none did.
+fn usual_passes(lifetimes: &[Lifetime], makers: &[Maker]) -> usize {
+    let (mut most, mut part) = (0, Vec::new());
+    for (lifetime, maker) in lifetimes.iter().zip(makers).filter(|(lifetime, _)| !lifetime.is_old()) {
+        if *maker != Maker::Backward {
+            part.push((lifetime, maker));
+            continue;
+        }
+        let first = part.iter().find(|(_, maker)| **maker == Maker::Forward).map(|(lifetime, _)| lifetime.stack);
+        if let Some(first) = first {
+            most = most.max(beginnings(part.iter().copied(), first).len());
+        }
+        part.clear();
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::NO_ROW;
+
+    /// Passes of an input and seven stacks with an allocation each; `end` says when one ends.
+    fn passes(count: u32, end: impl Fn(u32, u32) -> u32) -> Vec<Lifetime> {
+        let life = |pass: u32, stack: u32| Lifetime {
+            address: 0,
+            requested: 100,
+            size: 512,
+            start: 1 + pass * 8 + stack,
+            end: end(pass, stack),
+            released: NO_ROW,
+            stack: StackId(stack),
+        };
+        (0..count * 8).map(|row| life(row / 8, row % 8)).collect()
+    }
+
+    fn tail(lifetimes: &[Lifetime]) -> Tail {
+        let maker = |life: &Lifetime| if life.stack == StackId(0) { Maker::Other } else { Maker::Forward };
+        let makers: Vec<Maker> = lifetimes.iter().map(maker).collect();
+        Tail::of(lifetimes, &makers, |life| life.end == NO_ROW, |_| false)
+    }
+
+    #[test]
+    fn graphs_of_several_passes_are_told_from_caches_and_results() {
+        let kept = tail(&passes(4, |_, _| NO_ROW));
+        assert_eq!(kept.kept.map(|kept| kept.passes), Some(4));
+        // Two passes alone may still be followed by a backward pass.
+        assert_eq!(tail(&passes(2, |_, _| NO_ROW)).kept, None);
+        // Layers of one pass are none.
+        let layers: Vec<Lifetime> =
+            passes(4, |_, _| NO_ROW).into_iter().filter(|life| life.stack != StackId(0)).collect();
+        assert_eq!(tail(&layers).kept, None);
+        // One block of each pass stays: a cache.
+        let lifetimes = passes(5, |pass, stack| if stack == 3 { NO_ROW } else { pass * 8 + stack + 2 });
+        let cache = tail(&lifetimes);
+        assert_eq!(cache.kept, None);
+        assert!(cache.is_cache(&lifetimes[3]) && !cache.is_cache(&lifetimes[4]));
+    }
+}
