@@ -148,7 +148,8 @@ impl FailedRequest {
     /// at least as much. `None` where something other than the device was the limit.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
-        (self.cause != Cause::Limit).then(|| self.totals.reserved.saturating_add(self.device_free))
+        let is_of_device = self.cause != Cause::Limit && !self.is_limited();
+        is_of_device.then(|| self.totals.reserved.saturating_add(self.device_free))
     }
 
     /// The event; -1 is never one.
