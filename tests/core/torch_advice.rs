@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use highwater::advisor::{self, Finding};
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::caching_allocator::AllocationCategory as Category;
+use highwater::export::report::{self, Format, Options};
 use highwater::model::Profile;
 use highwater::open;
 use highwater::source::Progress;
@@ -107,4 +108,13 @@ fn gradients_that_no_step_uses_are_an_unfrozen_teacher() {
     assert_eq!(finding.rule, "torch_unused_gradients");
     let saved = finding.saves_bytes().expect("bytes").0 as f64 / f64::from(1 << 30);
     assert!((6.5..8.3).contains(&saved), "{saved}");
+}
+
+#[test]
+fn blocks_that_hold_memory_back_alike_are_one_line() {
+    let (profile, analysis) = opened("decode_oom");
+    let report = report::build(&[(&profile, &analysis)], &[], &Options::default());
+    let report = report::write(&report, Format::Text);
+    assert_eq!(report.matches("384 MiB keeps 128 MiB free of a segment of 512 MiB, alone in it").count(), 1);
+    assert!(report.contains("alone in it (\u{d7}10)"), "{report}");
 }

@@ -48,3 +48,27 @@ fn is_full_precision(snapshot: &CachingSnapshot) -> bool {
     }
     has_products
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Frame;
+
+    fn is_full(names: &[&str]) -> bool {
+        let mut snapshot = CachingSnapshot::default();
+        for name in names {
+            let name = snapshot.strings.intern(name);
+            snapshot.stacks.frames.push(Frame { name, ..Frame::default() });
+        }
+        is_full_precision(&snapshot)
+    }
+
+    #[test]
+    fn products_of_floats_without_autocast_are_in_full_precision() {
+        let product = "void at::cuda::blas::gemm<float>(char, char, long)";
+        assert!(is_full(&["forward", product]));
+        assert!(!is_full(&["forward"]), "without native frames nothing tells");
+        assert!(!is_full(&[product, "at::autocast::cached_cast"]));
+        assert!(!is_full(&[product, "void at::cuda::blas::gemm<c10::BFloat16>(char)"]), "some in a shorter type");
+    }
+}
