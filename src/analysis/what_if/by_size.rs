@@ -43,6 +43,9 @@ impl Arrangements {
     }
 }
 
+/// Most divided dimensions of an argument that are looked at: each doubles what it may look like.
+const MOST_DIVIDED: usize = 4;
+
 /// Outlines of arguments that hold no batch as they are where they are gathered from the devices along each divided
 /// dimension or some of them, and of one layer of these.
 fn gathered(program: &Program, memory: &Memory) -> FastSet<Vec<i64>> {
@@ -52,7 +55,8 @@ fn gathered(program: &Program, memory: &Memory) -> FastSet<Vec<i64>> {
         let sharding = program.sharding_of_parameter(number).filter(|sharding| sharding.parts() > 1);
         let Some((node, sharding)) = program.buffer_node(base.buffer).zip(sharding) else { continue };
         let mut wholes = vec![node.dimensions.clone()];
-        for (place, &parts) in sharding.tiles.iter().enumerate().take(node.dimensions.len()).filter(|row| *row.1 > 1) {
+        let divided = sharding.tiles.iter().enumerate().take(node.dimensions.len()).filter(|row| *row.1 > 1);
+        for (place, &parts) in divided.take(MOST_DIVIDED) {
             let further: Vec<Vec<i64>> = wholes
                 .iter()
                 .map(|dimensions| {

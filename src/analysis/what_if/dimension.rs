@@ -56,7 +56,7 @@ impl State<'_> {
             for at in follows.dimensions() {
                 let size = node.dimensions.get(at).copied().filter(|&size| size % from == 0);
                 // A little is added where a product is computed in blocks.
-                let padded = node.dimensions.get(at).map_or(0, |&size| size - from);
+                let padded = node.dimensions.get(at).map_or(0, |&size| size.saturating_sub(from));
                 if padded > 0 && padded < from / MARGIN {
                     resize::set_dimension(node, at, to.saturating_add(padded));
                     is_changed = true;

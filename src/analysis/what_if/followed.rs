@@ -71,7 +71,7 @@ impl Memory {
                 // of them, these could be dispatched in groups.
                 let sizes = node.dimensions.iter().zip(&sharding.tiles).zip(0u32..).skip(rank.saturating_sub(2));
                 for ((&size, &count), dimension) in sizes.filter(|((size, count), _)| **size > 1 && **count > 1) {
-                    if batch.is_some_and(|batch| batch.are_besides(sharding, dimension as usize, rank)) {
+                    if batch.as_ref().is_some_and(|batch| batch.are_besides(sharding, dimension as usize, rank)) {
                         continue;
                     }
                     let Sharded { marks, wholes } = seeds.entry(size).or_default();

@@ -1,6 +1,7 @@
 //! The global batch: dimension sizes that tell buffers that hold the batch of all devices, and the devices over which
 //! arguments are divided.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use super::base::{Base, Role};
@@ -10,12 +11,17 @@ use super::follows::bit;
 use crate::model::{FastSet, InstructionId, Program, Shape, ShapeNode, Sharding, outline};
 
 /// The devices over which the batch is divided into the most parts: the sharding of an argument, and its dimension.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct BatchDevices<'a> {
     sharding: &'a Sharding,
     dimension: usize,
     parts: i64,
+    /// What is known of dimensions of other shardings: a program has many arguments, and few shardings.
+    known: RefCell<Vec<(&'a Sharding, usize, Option<bool>)>>,
 }
+
+/// Most dimensions of shardings that are compared with the batch's: more tell nothing.
+const MOST_SHARDINGS: usize = 256;
 
 impl<'a> BatchDevices<'a> {
     pub(super) fn new(program: &'a Program, bases: &[Base], data: &[DataArgument]) -> Option<Self> {
@@ -23,18 +29,27 @@ impl<'a> BatchDevices<'a> {
         let Role::Argument { number, .. } = bases.get(most.base as usize)?.role else { return None };
         let sharding = program.sharding_of_parameter(number)?;
         let dimension = sharding.tiles.iter().position(|&parts| parts == most.parts)?;
-        Some(Self { sharding, dimension, parts: most.parts })
+        Some(Self { sharding, dimension, parts: most.parts, known: RefCell::default() })
     }
 
     /// Whether a dimension of another argument is divided over the same devices, where the file tells.
-    fn shares(self, sharding: &Sharding, dimension: usize) -> Option<bool> {
-        self.sharding.shares_devices(self.dimension, sharding, dimension)
+    fn shares(&self, sharding: &'a Sharding, dimension: usize) -> Option<bool> {
+        let mut known = self.known.borrow_mut();
+        if let Some(row) = known.iter().find(|row| row.1 == dimension && row.0 == sharding) {
+            return row.2;
+        }
+        if known.len() >= MOST_SHARDINGS {
+            return None;
+        }
+        let shares = self.sharding.shares_devices(self.dimension, sharding, dimension);
+        known.push((sharding, dimension, shares));
+        shares
     }
 
     /// Whether a dimension of another argument is divided over other devices: what has it can be divided along the batch
     /// as well. Where the file does not tell, it is so if the argument is divided into as many parts as the batch along
     /// another dimension, as no axis of devices divides two dimensions of one array.
-    pub(super) fn are_besides(self, sharding: &Sharding, dimension: usize, rank: usize) -> bool {
+    pub(super) fn are_besides(&self, sharding: &'a Sharding, dimension: usize, rank: usize) -> bool {
         self.shares(sharding, dimension).map_or_else(
             || {
                 let tiles = sharding.tiles.get(..rank).unwrap_or_default();
@@ -60,7 +75,7 @@ fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> Fa
         let Some(sharding) = sharding else { continue };
         let rank = node.dimensions.len();
         for (d, (&size, &parts)) in node.dimensions.iter().zip(&sharding.tiles).enumerate() {
-            if parts > 1 && !devices.is_some_and(|devices| devices.are_besides(sharding, d, rank)) {
+            if parts > 1 && !devices.as_ref().is_some_and(|devices| devices.are_besides(sharding, d, rank)) {
                 divided.insert(size);
             }
         }
@@ -71,8 +86,11 @@ fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> Fa
 
 /// Sizes that dimensions have undivided: those of weights, and the positions in data, of which one may be cut off.
 fn undivided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> FastSet<i64> {
-    let mut undivided: FastSet<i64> =
-        data.iter().flat_map(|data| data.dimensions.iter().skip(1)).flat_map(|&size| [size, size - 1]).collect();
+    let mut undivided: FastSet<i64> = data
+        .iter()
+        .flat_map(|data| data.dimensions.iter().skip(1))
+        .flat_map(|&size| [size, size.saturating_sub(1)])
+        .collect();
     for base in bases {
         let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
         let tiles = program.sharding_of_parameter(*number).map_or(&[][..], |sharding| &sharding.tiles);
@@ -94,7 +112,7 @@ fn divided_among(program: &Program, bases: &[Base], data: &[DataArgument]) -> Ve
         let Some(sharding) = sharding.filter(|sharding| sharding.parts() > 1 && !data.contains(&row)) else { continue };
         let large: Vec<i64> = node.dimensions.iter().copied().filter(|&d| d >= LEAST_DIVIDED).collect();
         // Sure to be divided over other devices: without the file's word, as of experts, it may be the batch's.
-        let is_besides = |d| devices.is_some_and(|devices| devices.shares(sharding, d) == Some(false));
+        let is_besides = |d| devices.as_ref().is_some_and(|devices| devices.shares(sharding, d) == Some(false));
         for (d, (&size, &parts)) in node.dimensions.iter().zip(&sharding.tiles).enumerate() {
             if parts > 1 && size > 1 && size < LEAST_DIVIDED && !large.is_empty() && !is_besides(d) {
                 found.insert((size, large.clone()));

@@ -49,11 +49,12 @@ impl Memory {
             if self.weights(program).contains(&outline(&node.dimensions)) {
                 continue;
             }
-            let are_of = |places: i64| tokens.iter().any(|&tokens| places > tokens && 8 * places % tokens == 0);
+            let are_of =
+                |places: i64| tokens.iter().any(|&tokens| places > tokens && places.saturating_mul(8) % tokens == 0);
             if are_of(places) {
                 found.push(places);
-            } else if are_of(places - 1) {
-                found.extend([places - 1, places]);
+            } else if are_of(places.saturating_sub(1)) {
+                found.extend([places.saturating_sub(1), places]);
             }
         }
         found

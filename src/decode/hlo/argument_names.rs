@@ -4,6 +4,12 @@
 
 use crate::model::{FastMap, InstructionId, Opcode, Program};
 
+/// Most keys of a path that are looked at.
+const MOST_KEYS: usize = 24;
+
+/// Most trees that have a leaf: there are weights, gradients, moments and averages of them.
+const MOST_TREES: usize = 16;
+
 /// An argument of the entry, by its number.
 struct Argument {
     row: u32,
@@ -60,7 +66,7 @@ pub(super) fn restored(
 /// The ends of a path behind the name of its tree, the longest first: `['a']['w']` and `['w']` of `params['a']['w']`.
 fn ends(path: &str) -> impl Iterator<Item = &str> {
     let starts = path.bytes().enumerate().skip(1).filter(|(_, byte)| matches!(byte, b'[' | b'.')).map(|row| row.0);
-    starts.filter_map(|at| path.get(at..)).collect::<Vec<_>>().into_iter()
+    starts.filter_map(|at| path.get(at..)).take(MOST_KEYS)
 }
 
 /// The names of the arguments from one place to another, none of which has one; empty where nothing tells them.
@@ -69,7 +75,7 @@ fn run(arguments: &[Argument], (begin, end): (usize, usize), by_leaf: &FastMap<&
     for neighbour in neighbours.into_iter().flatten() {
         for leaf in ends(&arguments[neighbour].name) {
             let tree = &arguments[neighbour].name[..arguments[neighbour].name.len() - leaf.len()];
-            for &twin in by_leaf.get(leaf).into_iter().flatten().filter(|&&twin| twin != neighbour) {
+            for &twin in by_leaf.get(leaf).into_iter().flatten().filter(|&&twin| twin != neighbour).take(MOST_TREES) {
                 let names = along(arguments, (begin, end), (neighbour, tree), (twin, leaf));
                 if !names.is_empty() {
                     return names;
