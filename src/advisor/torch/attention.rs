@@ -29,7 +29,7 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             let bytes = at(row).requested;
             is_kept(row)
                 && is_inside(snapshot, at(row).stack)
-                && (sizes.contains(&bytes) || sizes.contains(&(bytes * 2)) || sizes.contains(&(bytes / 2)))
+                && (sizes.contains(&bytes) || sizes.contains(&bytes.saturating_mul(2)) || sizes.contains(&(bytes / 2)))
                 && is_attention(snapshot, device, row, largest)
         };
         let scores: Vec<usize> = live.iter().copied().filter(|&row| is_scores(row)).collect();

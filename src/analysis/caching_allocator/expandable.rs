@@ -38,29 +38,32 @@ impl Growing {
     fn alloc(&mut self, bytes: u64) -> (u64, u64) {
         if let Some(&(size, address)) = self.by_size.range((bytes, 0)..).next() {
             self.take(address, size);
-            self.put(address + bytes, size - bytes);
+            self.put(address.saturating_add(bytes), size - bytes);
             return (address, 0);
         }
         // What is free at the end is used, too.
         let tail = self.by_address.iter().next_back().map(|(&address, &size)| (address, size));
-        let (address, size) = tail.filter(|&(address, size)| address + size == self.end).unwrap_or((self.end, 0));
+        let (address, size) =
+            tail.filter(|&(address, size)| address.checked_add(size) == Some(self.end)).unwrap_or((self.end, 0));
         self.take(address, size);
         let added = (bytes - size).checked_next_multiple_of(self.page).unwrap_or(bytes - size);
         self.end = self.end.saturating_add(added);
-        self.put(address + bytes, self.end.saturating_sub(address + bytes));
+        let behind = address.saturating_add(bytes);
+        self.put(behind, self.end.saturating_sub(behind));
         (address, added)
     }
 
     fn free(&mut self, mut address: u64, mut bytes: u64) {
         if let Some((&before, &size)) = self.by_address.range(..address).next_back()
-            && before + size == address
+            && before.checked_add(size) == Some(address)
         {
             self.take(before, size);
-            (address, bytes) = (before, bytes + size);
+            (address, bytes) = (before, bytes.saturating_add(size));
         }
-        if let Some(&size) = self.by_address.get(&(address + bytes)) {
-            self.take(address + bytes, size);
-            bytes += size;
+        let behind = address.saturating_add(bytes);
+        if let Some(&size) = self.by_address.get(&behind) {
+            self.take(behind, size);
+            bytes = bytes.saturating_add(size);
         }
         self.put(address, bytes);
     }

@@ -148,7 +148,8 @@ impl CachingAnalysis {
         for &row in &rows {
             *by_runs.entry(runs_at(row)).or_default() += lifetimes[row].requested;
         }
-        let layers = by_runs.iter().filter(|(_, part)| **part * PART >= bytes).map(|(&runs, _)| runs).min()?;
+        let layers =
+            by_runs.iter().filter(|(_, part)| part.saturating_mul(PART) >= bytes).map(|(&runs, _)| runs).min()?;
         let largest = rows.iter().max_by_key(|&&row| (lifetimes[row].requested, std::cmp::Reverse(row)))?;
         let whole: Vec<StackId> =
             rows.iter().filter(|&&row| runs_at(row) >= layers).map(|&row| lifetimes[row].stack).collect();
