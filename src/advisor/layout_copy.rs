@@ -17,12 +17,15 @@ pub(super) fn copied_argument(case: &ProgramContext<'_>, buffer: BufferId) -> Op
     (copy.element_type == argument.element_type && are_laid_out_differently(copy, argument)).then_some(row)
 }
 
-/// The dimensions of an array as they lie in memory, the most major first, without those of one element.
-fn in_memory(node: &ShapeNode) -> Option<Vec<i64>> {
+/// The dimensions of an array as they lie in memory, the most major first.
+pub(super) fn sizes_in_memory(node: &ShapeNode) -> Option<Vec<i64>> {
     let order = &node.layout.as_ref()?.minor_to_major;
-    let sizes = order.iter().rev().map(|&dimension| node.dimensions.get(dimension as usize).copied());
-    let sizes: Option<Vec<i64>> = sizes.collect();
-    Some(sizes?.into_iter().filter(|&size| size != 1).collect())
+    order.iter().rev().map(|&dimension| node.dimensions.get(dimension as usize).copied()).collect()
+}
+
+/// As [`sizes_in_memory`], without those of one element.
+fn in_memory(node: &ShapeNode) -> Option<Vec<i64>> {
+    Some(sizes_in_memory(node)?.into_iter().filter(|&size| size != 1).collect())
 }
 
 /// Whether two arrays of the same elements have their dimensions in another order. Arrays of which one has dimensions of

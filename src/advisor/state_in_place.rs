@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use super::finding::{ChangesResults, Finding};
 use super::gathered::is_gather;
-use super::layout_copy::copied_argument;
+use super::layout_copy::{copied_argument, sizes_in_memory};
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use crate::analysis::class::Class;
+use crate::analysis::flow::label::COPY_OF;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{
@@ -143,9 +144,6 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
     Twins { all, copies: all.saturating_sub(others), padded, relaid }
 }
 
-/// How the label of a copy begins.
-const COPY_OF: &str = "copy of ";
-
 /// How to do without copies in another order of dimensions, in words.
 fn in_their_order(case: &ProgramContext<'_>, relaid: &[(BufferId, u64)]) -> Option<String> {
     let bytes = relaid.iter().map(|copy| copy.1).total();
@@ -153,9 +151,7 @@ fn in_their_order(case: &ProgramContext<'_>, relaid: &[(BufferId, u64)]) -> Opti
         return None;
     }
     let order = |buffer: BufferId| {
-        let node = case.node(buffer)?;
-        let sizes = node.order_in_memory()?.into_iter().rev().map(|at| node.dimensions.get(at as usize).copied());
-        let sizes: Vec<String> = sizes.collect::<Option<Vec<i64>>>()?.iter().map(ToString::to_string).collect();
+        let sizes: Vec<String> = sizes_in_memory(case.node(buffer)?)?.iter().map(ToString::to_string).collect();
         Some(format!("[{}]", sizes.join(",")))
     };
     let mut orders: Vec<String> = relaid.iter().filter_map(|copy| order(copy.0)).collect();

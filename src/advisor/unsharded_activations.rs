@@ -13,7 +13,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(batch) = case.memory.global_batch(case.program) else { return };
     // What is divided over the same devices along another dimension is as small as if it were divided along the batch.
     let whole = case.memory.whole_batches(case.program, &case.peak.iter().map(|t| t.buffer).collect());
-    let held: Vec<_> = case.peak.iter().filter(|t| whole.contains_key(&t.buffer)).collect();
+    let held: Vec<_> = case.peak.iter().filter(|t| whole.contains(&t.buffer)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_worth(bytes) {
         return;

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 
 use super::class::Class;
+use super::flow::label::COPY_OF;
 use super::names::scope;
 use super::peak_contents::padding_in;
 use super::program::{ProgramAnalysis, category};
@@ -324,7 +325,7 @@ fn scopes(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, opcod
     // What names itself by what it holds: a stack of a scan, a copy of an argument.
     let label = analysis.labels(program).of(program, buffer);
     if let Some(label) = label.as_ref().filter(|label| label.borrowed.is_empty()) {
-        if let Some(copied) = label.text.strip_prefix("copy of ") {
+        if let Some(copied) = label.text.strip_prefix(COPY_OF) {
             let whole = || vec![same("copies of arguments".to_owned()), same(copied.to_owned())];
             return of_argument("copies of arguments", copied).unwrap_or_else(whole);
         }

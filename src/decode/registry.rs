@@ -3,14 +3,13 @@
 use super::DECODERS;
 use super::decoder::{Context, DecodeError, Family, Reads};
 use crate::model::{Profile, SourceInfo};
-use crate::source::Input;
+use crate::source::{Input, unpacked_name};
 
 /// Description of a file by its name, from the patterns of all decoders; `None` if only the contents can tell.
 #[must_use]
 pub fn reads_by_name(name: &str) -> Option<Reads> {
     let name = name.to_lowercase();
-    let packed = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending));
-    let name = packed.unwrap_or(&name);
+    let name = unpacked_name(&name);
     let fits = |reads: &Reads| reads.patterns.iter().filter(|pattern| fits(pattern, name)).map(|p| p.len()).max();
     // The longest pattern is the most specific.
     let found = DECODERS.iter().filter_map(|decoder| Some((fits(&decoder.reads())?, decoder.reads())));

@@ -169,6 +169,7 @@ pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeE
         profile.device.kind = Some(kind);
         profile.device.evidence = Some(format!("from the name of {}", input.file_name()));
     }
+    say_what_there_is(&mut profile.device);
     note_missing_assignment(&mut profile, input);
     Ok(profile)
 }

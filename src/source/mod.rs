@@ -15,6 +15,6 @@ pub use bytes::SharedBytes;
 pub use error::{SourceError, without_code};
 pub use input::{HEAD_BYTES, Input, MAX_IN_MEMORY, Packing};
 pub use progress::{Cancelled, Progress, Stage};
-pub use siblings::{DumpName, is_run_file, siblings_of};
+pub use siblings::{DumpName, is_run_file, siblings_of, unpacked_name};
 pub use stages::Spent;
 pub use tree::{Member, Tree};

@@ -43,11 +43,17 @@ const STAGES: &[&str] = &[
 /// Stages that say which device the module was compiled for; whichever comes first in a folder is believed.
 const TARGETS: &[&str] = &["target_arguments", "gpu_target_config", "config.pbtxt"];
 
+/// A file's name without the ending of a packed one.
+#[must_use]
+pub fn unpacked_name(name: &str) -> &str {
+    [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+}
+
 impl DumpName {
     /// Parses a file name; `None` if it does not follow XLA's naming scheme.
     #[must_use]
     pub fn parse(file_name: &str) -> Option<Self> {
-        let file_name = file_name.strip_suffix(".gz").or_else(|| file_name.strip_suffix(".zst")).unwrap_or(file_name);
+        let file_name = unpacked_name(file_name);
         let rest = file_name.strip_prefix("module_")?;
         let digits = rest.find('.')?;
         if digits < 4 || !rest[..digits].bytes().all(|b| b.is_ascii_digit()) {

@@ -129,10 +129,11 @@ pub fn categories(
 ) -> Categories {
     let signs = stack_signs(snapshot);
     let signs_of = |lifetime: &Lifetime| signs.get(lifetime.stack.0 as usize);
-    let row_of = |lifetime: &Lifetime| {
-        let row = spans.partition_point(|span| span.end < lifetime.start);
-        spans.get(row).filter(|span| span.start < lifetime.start).map(|_| row)
+    let row_at = |moment: u32| {
+        let row = spans.partition_point(|span| span.end < moment);
+        spans.get(row).filter(|span| span.start < moment).map(|_| row)
     };
+    let row_of = |lifetime: &Lifetime| row_at(lifetime.start);
     let span_of = |lifetime: &Lifetime| row_of(lifetime).and_then(|row| spans.get(row));
     let is_pass = |maker: Maker| matches!(maker, Maker::Forward | Maker::Backward | Maker::Cache | Maker::Workspace);
     // Steps that run the passes in a closure.
@@ -177,9 +178,7 @@ pub fn categories(
     if !spans.is_empty() {
         // What a closure made is read before the step's end.
         let closures = spans.iter().zip(&has_closure).filter(|(_, has)| **has).map(|(span, _)| span.end);
-        let inside = |moment: &u32| {
-            has_closure.iter().zip(spans).any(|(has, span)| *has && span.start < *moment && *moment <= span.end)
-        };
+        let inside = |&moment: &u32| row_at(moment).is_some_and(|row| has_closure[row]);
         steps.retain(inside);
         steps.extend(spans.iter().map(|span| span.start + 1).chain(closures));
         steps.sort_unstable();

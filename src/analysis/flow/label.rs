@@ -57,6 +57,9 @@ impl Arguments {
     }
 }
 
+/// How the label of a copy of an argument begins.
+pub const COPY_OF: &str = "copy of ";
+
 /// A label for a value, and what it is based on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Label {
@@ -107,7 +110,7 @@ impl Labels {
             return Some(self.stack_label(program, part, known));
         }
         if let Some(path) = self.copied_argument(program, &value) {
-            let text = format!("copy of {path}");
+            let text = format!("{COPY_OF}{path}");
             return Some(Label { copy_of: path, ..Label::plain(text) });
         }
         let name = program.text.op_name(at);
@@ -196,7 +199,7 @@ impl Labels {
                 return Some(Label::borrowed(name));
             }
             if let Some(argument) = self.copied_state(program, at, &index) {
-                return Some(Label::plain(format!("copy of {argument}")));
+                return Some(Label::plain(format!("{COPY_OF}{argument}")));
             }
             let from = self.made_from(program, &end, known).map(|from| format!("made from {from}"));
             let like = || {

@@ -105,16 +105,16 @@ impl Memory {
         FromFlow { is_whole: divided.is_whole, parts: divided.by_item.get(item).copied().unwrap_or_default(), batch }
     }
 
-    /// The dimensions of buffers that hold the batch of all devices, where they are divided over these along no other.
+    /// The buffers of some that hold the batch of all devices, and are divided over these along no other dimension.
     #[must_use]
-    pub fn whole_batches(&self, program: &Program, buffers: &FastSet<BufferId>) -> FastMap<BufferId, usize> {
-        let Some(batch) = self.global_batch(program) else { return FastMap::default() };
+    pub fn whole_batches(&self, program: &Program, buffers: &FastSet<BufferId>) -> FastSet<BufferId> {
+        let Some(batch) = self.global_batch(program) else { return FastSet::default() };
         let meant = self.items.iter().enumerate().filter(|row| buffers.contains(&row.1.buffer));
-        let place = |(item, of): (usize, &Item)| {
-            let place = batch.dimension(program.buffer_node(of.buffer)?, self.told_by_flow(program, item))?;
-            Some((of.buffer, place))
+        let is_whole = |(item, of): &(usize, &Item)| {
+            let node = program.buffer_node(of.buffer);
+            node.is_some_and(|node| batch.dimension(node, self.told_by_flow(program, *item)).is_some())
         };
-        meant.filter_map(place).collect()
+        meant.filter(is_whole).map(|row| row.1.buffer).collect()
     }
 
     /// Which dimensions of each item follow those of some buffers, by item.

@@ -259,12 +259,11 @@ impl SavedForBackward {
     fn add_cut_logits<'a>(&mut self, families: &Families, node: impl Fn(usize) -> Option<&'a ShapeNode>) {
         let Some(vocabulary) = self.vocabulary else { return };
         let cut = |whole: Vec<i64>| {
-            let places = (0..whole.len()).filter(|&place| whole[place] != vocabulary && whole[place] >= LEAST_CUT);
-            let places: Vec<usize> = places.collect();
-            places.into_iter().map(move |place| {
+            (0..whole.len()).filter_map(move |place| {
                 let mut cut = whole.clone();
-                cut[place] -= 1;
-                outline(&cut)
+                let size = cut.get_mut(place).filter(|size| **size != vocabulary && **size >= LEAST_CUT)?;
+                *size -= 1;
+                Some(outline(&cut))
             })
         };
         let of_logits = self.logits.iter().filter_map(|&row| node(row as usize)).map(|node| outline(&node.dimensions));

@@ -3,7 +3,7 @@
 
 use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::model::{Bytes, Capacity, Device, DeviceKind, MemorySpace, Profile};
-use crate::source::Input;
+use crate::source::{Input, unpacked_name};
 
 /// The GPU of a dump.
 pub struct GpuTargetDecoder;
@@ -29,9 +29,7 @@ impl Decoder for GpuTargetDecoder {
 
     fn recognises(&self, input: &Input) -> bool {
         let starts = |with: &str| input.head().starts_with(with.as_bytes());
-        // The name of a packed file has one more ending.
-        let name = input.file_name();
-        let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        let name = unpacked_name(input.file_name());
         starts(TARGET_BEGINS) || (name.ends_with(CONFIG) && starts("entry_computation_layout {"))
     }
 

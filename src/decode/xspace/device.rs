@@ -3,7 +3,7 @@
 use super::plane::{Plane, events, line_name};
 use crate::decode::reporter::Reporter;
 use crate::model::{
-    AllocatorTrace, Bytes, Capacity, Device, DeviceKind, Execution, MemorySpace, Profile, TpuGeneration, percent,
+    AllocatorTrace, Bytes, Capacity, Device, DeviceKind, Execution, MemorySpace, Profile, TpuGeneration,
 };
 
 /// Runs beyond this number are left out.
@@ -97,10 +97,9 @@ pub fn take_limit(profile: &mut Profile, file: &str) {
     let Some(capacity) = hbm.filter(|capacity| device.kind == Some(DeviceKind::Gpu) && limit < capacity.bytes.0) else {
         return;
     };
-    let share = percent(limit, capacity.bytes.0);
     device.all_memory = Some(capacity.bytes);
     capacity.bytes = Bytes(limit);
-    capacity.evidence = format!("{share} of all the GPU has: limit of the allocator {name} in {file}");
+    capacity.evidence = format!("limit of the allocator {name} in {file}");
 }
 
 /// Whether threads of XLA's CPU client ran: its programs then live in the host's memory, unless a device is traced too.

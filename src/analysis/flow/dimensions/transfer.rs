@@ -277,8 +277,8 @@ fn kernel(found: &mut Found, operand: Operand<'_>, operands: &[Option<Operand<'_
     // Put together of slices; in a product of matrices, the other dimension is that of the other matrix.
     let mut others = operand.0.dimensions.iter().zip(&result.dimensions).filter(|(own, other)| own != other);
     let is_of_another = |size: &i64| {
-        let all = operands.iter().flatten().filter(|other| !std::ptr::eq(other.0, operand.0));
-        all.into_iter().any(|other| other.0.dimensions.contains(size))
+        let mut all = operands.iter().flatten().filter(|other| !std::ptr::eq(other.0, operand.0));
+        all.any(|other| other.0.dimensions.contains(size))
     };
     let are_slices = match (others.next(), others.next()) {
         (None, _) => true,
