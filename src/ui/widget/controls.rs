@@ -90,6 +90,11 @@ pub fn link(ui: &mut Ui, words: &str, theme: &Theme) -> Response {
     link_sized(ui, words, size::SMALL, theme)
 }
 
+/// Adds a link for the address of a page, which a click copies; returns whether it was clicked.
+pub fn page_link(ui: &mut Ui, page: &str, theme: &Theme) -> bool {
+    link(ui, page.trim_start_matches("https://"), theme).on_hover_text("Copy the page's address").clicked()
+}
+
 /// Adds a text link with a font size in points.
 pub fn link_sized(ui: &mut Ui, words: &str, points: f32, theme: &Theme) -> Response {
     let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::Medium.at(points), theme.accent);

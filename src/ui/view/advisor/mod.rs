@@ -12,7 +12,7 @@ use crate::model::{BufferId, MemorySpace, capitalised};
 use crate::ui::part::outcome::{look, make_it_fit};
 use crate::ui::part::{Action, View, ViewContext, colors, empty};
 use crate::ui::session::{Document, Lit};
-use crate::ui::widget::controls::{On, cut_label, link, paint_fold, paint_swatch, rule};
+use crate::ui::widget::controls::{On, cut_label, link, page_link, paint_fold, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::theme::size;
@@ -347,8 +347,7 @@ fn reference(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str) {
     };
     ui.horizontal_wrapped(|ui| {
         ui.label(text(format!("{title},"), size::SMALL, Weight::Regular, theme.text3));
-        let response = link(ui, page.trim_start_matches("https://"), theme);
-        if response.on_hover_text("Copy the page's address").clicked() {
+        if page_link(ui, page, theme) {
             context.actions.push(Action::Copy(page.to_owned()));
         }
     });

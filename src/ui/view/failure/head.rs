@@ -7,7 +7,7 @@ use egui::{Rect, Ui, Vec2};
 use crate::analysis::failure::{Cause, Explanation};
 use crate::model::{Failure, error_page};
 use crate::ui::part::{Action, ViewContext};
-use crate::ui::widget::controls::link;
+use crate::ui::widget::controls::page_link;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
@@ -68,8 +68,7 @@ fn place(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure) {
         let _ = write!(words, "; {how} {code}");
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
         if let Some(page) = error_page(code) {
-            let words = page.trim_start_matches("https://");
-            if link(ui, words, theme).on_hover_text("Copy the page's address").clicked() {
+            if page_link(ui, page, theme) {
                 context.actions.push(Action::Copy(page.to_owned()));
             }
         }
