@@ -67,10 +67,10 @@ fn place(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure) {
         let how = if failure.error_code_printed { "error" } else { "described as error" };
         let _ = write!(words, "; {how} {code}");
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
-        if let Some(page) = error_page(code) {
-            if page_link(ui, page, theme) {
-                context.actions.push(Action::Copy(page.to_owned()));
-            }
+        if let Some(page) = error_page(code)
+            && page_link(ui, page, theme)
+        {
+            context.actions.push(Action::Copy(page.to_owned()));
         }
     });
 }
