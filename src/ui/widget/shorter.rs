@@ -2,8 +2,6 @@
 //! scopes and its last part stay, and so does a name; a shape loses its layout and its first dimensions; any other text
 //! loses its end.
 
-use crate::analysis::flow::label::COPY_OF;
-
 /// Forms of a text from the longest on, for a line that shows `kept` characters of it; none for a text that loses its end.
 pub fn forms_of(words: &str, kept: usize) -> Box<dyn Iterator<Item = String> + '_> {
     if let Some((name, count)) = counted(words).or_else(|| remarked(words))
@@ -85,6 +83,8 @@ fn argument(words: &str) -> Option<(&str, &str)> {
     let is_word = !root.is_empty() && root.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
     (is_word && !path.contains([' ', ',', '{', '\u{2026}'])).then_some((lead, path))
 }
+
+const COPY_OF: &str = "copy of ";
 
 /// The path of an argument with ever less of its middle: numbered parts and the last one go last.
 fn shorter_argument<'a>(lead: &'a str, path: &'a str) -> impl Iterator<Item = String> + 'a {
