@@ -104,13 +104,21 @@ pub fn fetched_in_slices(program: &Program, at: InstructionId) -> Option<Instruc
     if fetched == elements(at) {
         return Some(whole);
     }
-    // Fetched as bytes, padding and all.
-    let array = super::computed(program, Value::whole(whole)).at;
+    // Fetched as bytes, padding and all: those of the array before it, perhaps an element of a tuple.
     let node = |at: InstructionId| program.shape_of(at).map(crate::model::Shape::root);
-    let is_alike = node(array)
-        .zip(node(at))
-        .is_some_and(|(a, b)| (a.element_type, &a.dimensions) == (b.element_type, &b.dimensions));
-    is_alike.then_some(array)
+    let own = node(at)?;
+    let is_alike = |array: InstructionId| {
+        node(array)
+            .is_some_and(|node| (node.element_type, &node.dimensions) == (own.element_type, &own.dimensions))
+    };
+    let mut array = whole;
+    for _ in 0..super::MAX_STEPS {
+        if is_alike(array) {
+            return Some(array);
+        }
+        array = handed_on(program, &Value::whole(array)).filter(|next| next.index.is_empty())?.at;
+    }
+    None
 }
 
 /// The operand that a fusion passes on, cast at most, beside what it computes: a step that needs the norm of its weights

@@ -1,6 +1,7 @@
 //! State of loops over layers: stacks that the forward pass saves, gradients that the backward pass accumulates, the
 //! carry, and values that do not change.
 
+use super::argument::fetched_in_slices;
 use super::{Value, body, computed, node_at, opcode, operand, root};
 use crate::analysis::names::lookup;
 use crate::analysis::names::pass::{Pass, pass_of};
@@ -204,12 +205,22 @@ pub fn is_written_by_users(op_name: &str) -> bool {
 #[must_use]
 pub fn unchanged(program: &Program, at: InstructionId, index: &[i64]) -> bool {
     let Some(root) = body(program, at).and_then(|body| root(program, body)) else { return false };
-    let from = computed(program, Value { at: root, index: index.to_vec() });
+    let from = fetched(program, Value { at: root, index: index.to_vec() });
     opcode(program, from.at) == Opcode::PARAMETER && from.index == index
 }
 
+/// What a value holds, followed through copies and through fetches from other memory slice by slice.
+fn fetched(program: &Program, value: Value) -> Value {
+    let mut value = computed(program, value);
+    for _ in 0..super::MAX_DEPTH {
+        let Some(whole) = fetched_in_slices(program, value.at).filter(|_| value.index.is_empty()) else { break };
+        value = computed(program, Value::whole(whole));
+    }
+    value
+}
+
 fn part(program: &Program, at: InstructionId, index: Vec<i64>, root: InstructionId) -> Part {
-    let end = computed(program, Value { at: root, index: index.clone() });
+    let end = fetched(program, Value { at: root, index: index.clone() });
     if opcode(program, end.at) == Opcode::PARAMETER && end.index == index {
         return Part { at, index, role: Role::Unchanged, layers: 0, written: None };
     }

@@ -91,6 +91,13 @@ impl Arguments {
         self.is_all() || self.0.iter().any(|start| !start.is_empty() && path.starts_with(start.as_str()))
     }
 
+    /// Whether this names an argument with this path by one of its keys: `items` names `params['items']['table']`.
+    #[must_use]
+    pub fn name_by_key(&self, path: &str) -> bool {
+        let mut keys = path.split(['[', ']', '.', '\'', '"']).filter(|key| !key.is_empty()).skip(1);
+        keys.any(|key| self.0.iter().any(|name| name == key))
+    }
+
     /// The paths in words: up to three in full, more by their first names with a count,
     /// `params[…] ×12, opt_state[…] ×24`.
     #[must_use]
@@ -427,6 +434,9 @@ mod tests {
         assert!(arguments.include("opt_state[0]['embed']"));
         assert!(!arguments.include("opt_state[1]['embed']"));
         assert!(Arguments::all().include("x"));
+        let items = Arguments(vec!["items".to_owned()]);
+        assert!(items.name_by_key("params['items']['table']") && items.name_by_key("state.mu.items"));
+        assert!(!items.name_by_key("params['items_of']") && !items.name_by_key("items"));
     }
 
     proptest! {

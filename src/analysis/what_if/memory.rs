@@ -11,6 +11,7 @@ use super::edit::Arguments;
 use super::followers::{Followers, Temporaries};
 use super::follows::{Divided, Follows};
 use super::global_batch::GlobalBatch;
+use super::lodgers::{Lodger, lodgers_of};
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::resize;
@@ -19,7 +20,7 @@ use super::segments::{self, Named, Segments};
 use super::shapes::Shapes;
 use super::state::ArgumentRows;
 use crate::analysis::class::Class;
-use crate::analysis::flow::{Value, is_blank, node_at};
+use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
@@ -113,7 +114,7 @@ pub struct Memory {
     /// Last program point that reads an argument, by row of [`Self::base`]; 0 for the others.
     pub last_read: Vec<u32>,
     /// Buffers in a result's memory that are neither the result nor a copy of an argument, by row of [`Self::base`].
-    lodgers: Vec<Vec<Lodger>>,
+    pub(super) lodgers: Vec<Vec<Lodger>>,
     /// Pairs of instruction and family: the instruction makes a member of the family. Ascending.
     makers: Vec<(u32, u32)>,
     /// First item of each row of [`Self::base`].
@@ -156,6 +157,8 @@ pub struct Memory {
     pub(super) global_batch: OnceLock<Option<GlobalBatch>>,
     /// Whether anything is of a backward pass, once somebody asked.
     has_backward: OnceLock<bool>,
+    /// See [`Self::has_checkpoints`].
+    has_checkpoints: OnceLock<bool>,
     /// Batch below which convolutions are folded, once somebody asked.
     pub(super) folded: OnceLock<Option<i64>>,
     /// Part of the batch that the step runs on, once somebody asked.
@@ -331,6 +334,7 @@ impl Memory {
             recomputed_in_loops: OnceLock::new(),
             postponed: OnceLock::new(),
             has_backward: OnceLock::new(),
+            has_checkpoints: OnceLock::new(),
             base,
             families,
             items,
@@ -346,36 +350,6 @@ impl Memory {
     /// The families with their names and passes.
     pub(super) fn named(&self) -> Named<'_> {
         Named { families: &self.families, names: &self.family_names, passes: &self.kept.passes, makers: &self.makers }
-    }
-
-    /// What is in a result's memory while the argument to be donated to it is still read: bytes, and first and last
-    /// time; program points where there is no heap.
-    pub(super) fn lodgers(&self, argument: usize, result: usize) -> Vec<(u64, u32, u32)> {
-        self.lodgers_until(result, self.last_read.get(argument).copied().unwrap_or(0))
-    }
-
-    /// What is in a result's memory besides the result, at any time; as [`Self::lodgers`].
-    pub(super) fn all_lodgers(&self, result: usize) -> Vec<(u64, u32, u32)> {
-        self.lodgers_until(result, u32::MAX)
-    }
-
-    /// As [`Self::all_lodgers`], without arrays of the result's own shape: what a loop collects into the result.
-    pub(super) fn lodgers_unlike(&self, result: usize) -> Vec<(u64, u32, u32)> {
-        self.lodgers_where(result, u32::MAX, |lodger| !lodger.is_like_result)
-    }
-
-    fn lodgers_until(&self, result: usize, last: u32) -> Vec<(u64, u32, u32)> {
-        self.lodgers_where(result, last, |_| true)
-    }
-
-    fn lodgers_where(&self, result: usize, last: u32, is_meant: impl Fn(&Lodger) -> bool) -> Vec<(u64, u32, u32)> {
-        let has_heap = !self.points.is_empty();
-        let time = |point: u32| if has_heap { 2 * self.points.partition_point(|&p| p < point) as u32 } else { point };
-        let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);
-        // What has another layout than the argument is never written in its place, such as the state of a loop.
-        let until = |lodger: &Lodger| if lodger.is_relaid { lodger.last } else { lodger.last.min(last) };
-        let conflicts = own.iter().filter(|lodger| (lodger.first < last || lodger.is_relaid) && is_meant(lodger));
-        conflicts.map(|lodger| (lodger.size, time(lodger.first), time(until(lodger)))).collect()
     }
 
     /// Whether a family of the forward pass is live when the backward pass begins.
@@ -447,11 +421,14 @@ impl Memory {
     /// Whether layers are checkpointed already: more is recomputed than a loss in parts alone does.
     #[must_use]
     pub fn has_checkpoints(&self) -> bool {
-        let rows = || self.families.list.iter().enumerate().filter(|row| !self.kept.has_own_remedy(row.0));
-        let largest = rows().map(|row| row.1.size).max().unwrap_or(0);
-        rows().any(|(row, family)| {
-            self.kept.passes.get(row) == Some(&Pass::Recomputed) && family.size >= largest / OF_LAYERS
-        })
+        let is_any = || {
+            let rows = || self.families.list.iter().enumerate().filter(|row| !self.kept.has_own_remedy(row.0));
+            let largest = rows().map(|row| row.1.size).max().unwrap_or(0);
+            rows().any(|(row, family)| {
+                self.kept.passes.get(row) == Some(&Pass::Recomputed) && family.size >= largest / OF_LAYERS
+            })
+        };
+        *once(&self.has_checkpoints, is_any)
     }
 
     /// Whether the compiler was already short of memory, and so packed by size and rematerialised.
@@ -542,88 +519,8 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
     program.allocations.par_iter().enumerate().filter_map(base).collect()
 }
 
-/// A buffer that lies in a result's memory before the result does, such as a gradient or an array that a loop fills.
-#[derive(Debug, Clone, Copy)]
-struct Lodger {
-    size: u64,
-    /// First and last byte in the allocation.
-    place: (u64, u64),
-    /// First and last program point.
-    first: u32,
-    last: u32,
-    /// Whether it has the size and shape of the result.
-    is_like_result: bool,
-    /// Whether it has the dimensions of what is returned in another layout.
-    is_relaid: bool,
-}
-
-/// Share of a result's bytes below which what lies in its memory does not matter.
-const LODGER: u64 = 64;
-
-/// The buffers in a result's memory that are neither the result nor a view or copy of an argument.
-fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Vec<Lodger> {
-    let allocation = program.allocations.get(base.allocation.index());
-    let (Role::Result(_), Some(live), Some(allocation)) = (&base.role, &analysis.live, allocation) else {
-        return Vec::new();
-    };
-    let lodges = |buffer: BufferId| {
-        let at = program.buffers.instruction_of(buffer)?;
-        let opcode = program.instructions.opcode.get(at.index()).copied()?;
-        let size = program.buffers.size_of(buffer).0;
-        let is_large = size >= base.size / LODGER;
-        // An array that is filled later occupies the memory from the start, though it is the result.
-        let is_empty = is_blank(program, &Value { at, index: program.buffer_index(buffer) });
-        let is_result = buffer == base.buffer && !is_empty;
-        let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
-        let is_copy = || analysis.labels(program).is_copy_of_argument(program, buffer);
-        let is_relaid = base.returned.as_ref().zip(program.buffer_node(buffer)).is_some_and(|(returned, own)| {
-            own.dimensions == returned.dimensions
-                && own.order_in_memory().zip(returned.order_in_memory()).is_some_and(|(a, b)| a != b)
-        });
-        let is_other = || !is_result && !is_view && !updates_in_place(program, at) && !is_copy();
-        let (first, last) = (is_large && (is_relaid || is_other())).then(|| live.of(buffer))??;
-        Some((size, first, last, is_relaid))
-    };
-    let found = program.assigned_to(allocation).iter().filter_map(|assigned| {
-        let (size, first, last, is_relaid) = lodges(assigned.buffer)?;
-        let start = assigned.offset;
-        let is_like_result = is_alike(program, assigned.buffer, base.buffer);
-        Some(Lodger { size, place: (start, start.saturating_add(size)), first, last, is_like_result, is_relaid })
-    });
-    merged(found.collect())
-}
-
-/// Values that pass on their memory, one after the other, are one lodger.
-fn merged(mut lodgers: Vec<Lodger>) -> Vec<Lodger> {
-    lodgers.sort_by_key(|lodger| (lodger.first, lodger.last));
-    let mut groups: Vec<Lodger> = Vec::new();
-    for own in lodgers {
-        let follows = |group: &&mut Lodger| {
-            own.first <= group.last.saturating_add(1) && own.place.0 < group.place.1 && group.place.0 < own.place.1
-        };
-        match groups.iter_mut().find(follows) {
-            Some(group) => {
-                group.place = (group.place.0.min(own.place.0), group.place.1.max(own.place.1));
-                group.size = group.place.1 - group.place.0;
-                group.last = group.last.max(own.last);
-                group.is_like_result &= own.is_like_result;
-                group.is_relaid |= own.is_relaid;
-            }
-            None => groups.push(own),
-        }
-    }
-    groups
-}
-
-/// Whether a fusion updates part of an operand in place.
-fn updates_in_place(program: &Program, at: InstructionId) -> bool {
-    program.instructions.called_by(at).first().and_then(|called| program.computations.get(called.index())).is_some_and(
-        |called| program.instructions.opcode.get(called.root as usize) == Some(&Opcode::DYNAMIC_UPDATE_SLICE),
-    )
-}
-
 /// Whether two buffers have the same size and, dimensions of 1 aside, the same shape.
-fn is_alike(program: &Program, a: BufferId, b: BufferId) -> bool {
+pub(super) fn is_alike(program: &Program, a: BufferId, b: BufferId) -> bool {
     let outline = |buffer| program.buffer_node(buffer).map(|n| (outline(&n.dimensions), n.element_type));
     program.buffers.size_of(a) == program.buffers.size_of(b) && outline(a) == outline(b)
 }

@@ -24,6 +24,7 @@ mod follows;
 mod global_batch;
 mod in_loops;
 mod in_parts;
+mod lodgers;
 mod memory;
 mod micro;
 mod outcome;

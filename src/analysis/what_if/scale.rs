@@ -13,7 +13,7 @@ use crate::analysis::flow::is_all_gather;
 use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
-use crate::model::{FastSet, Opcode, Program, ShapeNode, outline};
+use crate::model::{FastMap, FastSet, Opcode, Program, ShapeNode, outline};
 
 /// The compiler folds rows of the image into a batch below this, and so computes convolutions in other shapes.
 const FOLDED_BELOW: i64 = 8;
@@ -136,16 +136,22 @@ impl State<'_> {
     /// Bytes of temporary floats that have none of some dimensions, and of those of them that are changed.
     fn changed_of(&self, others: &FastSet<Vec<i64>>) -> (u64, u64) {
         let memory = self.memory;
+        // Asked once for each shape.
+        let is_meant = |row: u32| {
+            memory.shapes.get(row).is_some_and(|known| {
+                known.node.element_type.is_float() && !others.contains(&outline(&known.node.dimensions))
+            })
+        };
+        let is_meant: Vec<bool> = (0..memory.shapes.len() as u32).map(is_meant).collect();
+        let node = |row: u32| self.shapes.get(row).map(|known| &known.node);
+        let mut differ: FastMap<(u32, u32), bool> = FastMap::default();
         let (mut all, mut changed) = (0u64, 0u64);
-        for (item, &bytes) in memory.item_bytes.iter().enumerate() {
-            let shape = memory.shape_of.get(item).and_then(|&row| memory.shapes.get(row));
-            let is_meant =
-                |node: &ShapeNode| node.element_type.is_float() && !others.contains(&outline(&node.dimensions));
-            let is_temporary = matches!(memory.items.get(item), Some(item) if matches!(item.owner, Owner::Family(_)));
-            if is_temporary && shape.is_some_and(|known| is_meant(&known.node)) {
+        let rows = memory.shape_of.iter().zip(self.shape_of.iter());
+        for ((item, &bytes), (&before, &now)) in memory.items.iter().zip(&memory.item_bytes).zip(rows) {
+            if matches!(item.owner, Owner::Family(_)) && is_meant.get(before as usize) == Some(&true) {
                 all = all.saturating_add(bytes);
                 // What is one sample already stays one.
-                if self.shape(item).map(|now| &now.node) != shape.map(|known| &known.node) {
+                if before != now && *differ.entry((before, now)).or_insert_with(|| node(before) != node(now)) {
                     changed = changed.saturating_add(bytes);
                 }
             }

@@ -1,10 +1,12 @@
 //! Changes that are tried: applied to the memory of a program, with what is live then, and packed where that is asked for.
 
-use super::edit::Edit;
+use rayon::prelude::*;
+
+use super::edit::{Edit, SCAN};
 use super::memory::Memory;
 use super::outlook::Outlook;
 use super::prediction::{Depth, Prediction, ROOM};
-use super::segments::EVERY;
+use super::segments::{EVERY, Segments};
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, Moves, Placement};
 use crate::model::{Bytes, Program};
@@ -35,6 +37,8 @@ impl<'a> Trial<'a> {
         // The order of a program makes a difference where layers are checkpointed.
         let is_remat = edits.iter().any(|edit| matches!(edit, Edit::Remat(..)));
         let Some(capacity) = memory.capacity.filter(|_| memory.is_over() && is_remat) else { return with(|_| {}) };
+        // Both ask for the same segments.
+        memory.find_segments(program, edits);
         // A program that does not fit is printed before the compiler orders it; if it fits now, it is ordered.
         let (trial, ordered) = rayon::join(|| with(|_| {}), || with(|state| state.is_ordered = true));
         if ordered.least <= capacity { Self { unordered: Some(trial.least), ..ordered } } else { trial }
@@ -157,6 +161,24 @@ impl<'a> Trial<'a> {
 }
 
 impl Memory {
+    /// Works out what checkpoints are around, side by side.
+    fn find_segments(&self, program: &Program, edits: &[Edit]) {
+        let Some(turn) = self.kept.turn.as_ref().filter(|_| self.kept.rounds.is_empty()) else { return };
+        let patterns = edits.iter().filter_map(|edit| match edit {
+            Edit::Remat(pattern, _) if pattern != SCAN => Some(pattern.as_str()),
+            _ => None,
+        });
+        let mut patterns: Vec<&str> = patterns.collect();
+        if !patterns.is_empty() {
+            patterns.push(EVERY);
+        }
+        patterns.sort_unstable();
+        patterns.dedup();
+        patterns.into_par_iter().for_each(|pattern| {
+            self.segments.value(pattern, || Segments::new(program, self.named(), turn, pattern));
+        });
+    }
+
     /// Predicts what some changes do.
     #[must_use]
     pub fn evaluate(&self, program: &Program, edits: &[Edit], depth: Depth) -> Prediction {
