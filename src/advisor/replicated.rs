@@ -6,7 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::program_context::{ProgramContext, Total, listed};
 use crate::analysis::class::Class;
 use crate::analysis::what_if::{Arguments, Edit, Role};
-use crate::model::{Bytes, outline};
+use crate::model::{Bytes, outline, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "replicated";
@@ -169,6 +169,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.advice.push(format!(
         "shard them over the mesh: `NamedSharding(mesh, P(\"axis\"))` in `in_shardings` and for the initial value; the largest is {largest}"
     ));
+    let of_table = case.memory.indivisible_vocabulary(i64::from(devices)).filter(|_| case.memory.has_backward());
+    if let Some((words, padded)) = of_table {
+        let [words, padded] = [words, padded].map(|words| thousands(words.unsigned_abs()));
+        finding.advice.push(format!(
+            "{devices} devices do not divide the vocabulary of {words}: pad it to {padded}, or the tables of words can only be sharded along their width, and the compiler may then divide activations so, too, and leave logits the batch of all devices"
+        ));
+    }
     finding.advice.push(
         "if weights are sharded over the batch axis, constrain the activations too (`jax.lax.with_sharding_constraint(x, P(\"axis\"))`), or each device may hold activations of the global batch".to_owned(),
     );

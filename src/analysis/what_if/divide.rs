@@ -129,6 +129,11 @@ impl<'a> State<'a> {
             // The optimizer's state is read by the update alone.
             let memory = self.memory;
             is_read_by_layers |= !self.is_state(row) && (memory.trained.is_empty() || memory.roles[row].is_trained);
+            if memory.roles[row].is_trained
+                && let Some(node) = self.program.buffer_node(self.base(row).buffer)
+            {
+                self.note_table(node, dimension, parts);
+            }
             self.divide_followers(row, dimension, &mut known);
             self.divide(row, dimension, &mut known);
             if let Some(result) = follows {

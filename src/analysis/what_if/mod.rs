@@ -13,6 +13,7 @@ mod batch_behind;
 mod batch_by_shape;
 mod between;
 mod by_size;
+mod by_width;
 mod dimension;
 mod divide;
 mod edit;

@@ -332,7 +332,9 @@ impl Memory {
         if kinds == Kinds::default() {
             return;
         }
-        if let Some(parts) = state.divided_like_batch.filter(|_| !kinds.constrain) {
+        if let Some(words) = state.width_in_words() {
+            warnings.push(words);
+        } else if let Some(parts) = state.divided_like_batch.filter(|_| !kinds.constrain) {
             warnings.push(format!(
                 "the batch is sharded {parts} ways too; if over the same mesh axis, activations may end up holding the global batch, and the peak can rise to several times as much. Constrain them with jax.lax.with_sharding_constraint (`constrain {parts}` predicts that)"
             ));

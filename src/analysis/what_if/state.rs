@@ -114,6 +114,8 @@ pub struct State<'a> {
     /// Into how many parts weights are divided, if that is how many the batch has: without constraints, activations may
     /// end up holding the batch of all devices.
     pub(super) divided_like_batch: Option<i64>,
+    /// Into how many parts a table of words is divided along its width: see [`super::by_width`].
+    pub(super) by_width: Option<i64>,
     /// Kinds of change applied so far.
     pub kinds: Kinds,
     /// Smallest factor by which temporaries might still shrink.
@@ -189,6 +191,7 @@ impl<'a> State<'a> {
             largest_housed: 0,
             fused: 0,
             divided_like_batch: None,
+            by_width: None,
             kinds: Kinds::default(),
             least_factor: 1.0,
             in_place: false,
@@ -598,6 +601,7 @@ impl<'a> State<'a> {
     /// Finishes: pairs donated arguments, lets results reuse memory, and returns what is left to pack.
     pub fn finish(&mut self) -> Sizes {
         let (mut base, mut families) = self.sizes();
+        self.hold_global_batch(&mut families);
         self.pair(&base);
         for (size, gone) in base.iter_mut().zip(&self.gone) {
             if *gone {
