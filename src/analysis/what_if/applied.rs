@@ -30,17 +30,18 @@ struct Run {
 }
 
 /// Gives each application of a layer a row of its own: `layer_of` are the layers by family, and new rows begin at `rows`.
-/// Returns the applications and, for each new row, the layer that it is of.
+/// What the compiler computes again, by family, is no application. Returns the applications and, for each new row, the
+/// layer that it is of.
 pub(super) fn split(
-    (families, passes): (&Families, &[Pass]),
+    (families, passes, is_again): (&Families, &[Pass], &[bool]),
     layer_of: &mut [Option<u32>],
     rows: u32,
     turn: u32,
 ) -> (Applications, Vec<u32>) {
     let is_before = |time: u32, pass: Pass| time < turn && pass == Pass::Forward;
     let is_behind = |time: u32, pass: Pass| time >= turn && matches!(pass, Pass::Backward | Pass::Recomputed);
-    let forward = runs((families, passes), layer_of, &is_before);
-    let backward = runs((families, passes), layer_of, &is_behind);
+    let forward = runs((families, passes, is_again), layer_of, &is_before);
+    let backward = runs((families, passes, &[]), layer_of, &is_behind);
     let by_layer = |runs: &[Run]| {
         let mut found: FastMap<u32, Vec<Run>> = FastMap::default();
         for run in runs {
@@ -98,13 +99,14 @@ fn are_alike(runs: &[Run]) -> bool {
 
 /// The runs of all layers, in the order of the program, of families whose time and pass are accepted.
 fn runs(
-    (families, passes): (&Families, &[Pass]),
+    (families, passes, is_left_out): (&Families, &[Pass], &[bool]),
     layer_of: &[Option<u32>],
     accept: &dyn Fn(u32, Pass) -> bool,
 ) -> Vec<Run> {
     let mut found: Vec<Run> = Vec::new();
-    for ((family, &pass), &layer) in families.list.iter().zip(passes).zip(layer_of) {
-        let Some(layer) = layer.filter(|_| accept(2 * family.first, pass)) else { continue };
+    for (row, ((family, &pass), &layer)) in families.list.iter().zip(passes).zip(layer_of).enumerate() {
+        let is_meant = is_left_out.get(row) != Some(&true) && accept(2 * family.first, pass);
+        let Some(layer) = layer.filter(|_| is_meant) else { continue };
         match found.last_mut().filter(|run| run.layer == layer) {
             Some(run) => run.bytes = run.bytes.saturating_add(family.size),
             None => found.push(Run { layer, begin: 2 * family.first, bytes: family.size }),

@@ -126,6 +126,9 @@ impl<'a> State<'a> {
                 continue;
             };
             is_weight |= !self.is_state(row);
+            if self.memory.data.iter().any(|data| data.parts == parts) {
+                self.divided_rows.push(row as u32);
+            }
             // The optimizer's state is read by the update alone.
             let memory = self.memory;
             is_read_by_layers |= !self.is_state(row) && (memory.trained.is_empty() || memory.roles[row].is_trained);

@@ -46,6 +46,24 @@ impl<'a> BatchDevices<'a> {
         shares
     }
 
+    /// Whether another argument is divided over the same devices, all or some of them. Where the file does not tell, it is
+    /// if it is divided into as many parts.
+    pub(super) fn divide(&self, sharding: &'a Sharding) -> bool {
+        (0..sharding.tiles.len()).any(|dimension| self.parts_of(sharding, dimension) > 1)
+    }
+
+    /// Into how many parts a dimension of another argument is divided over the same devices.
+    pub(super) fn parts_of(&self, sharding: &'a Sharding, dimension: usize) -> i64 {
+        let parts = sharding.tiles.get(dimension).copied().unwrap_or(1);
+        let is_meant = parts > 1 && !self.is_of_copies(sharding, dimension);
+        if is_meant && self.shares(sharding, dimension).unwrap_or(parts == self.parts) { parts } else { 1 }
+    }
+
+    /// Whether a value of a sharding's tiles is the number of its copies.
+    fn is_of_copies(&self, sharding: &Sharding, place: usize) -> bool {
+        sharding.replicate_on_last && place + 1 == sharding.tiles.len()
+    }
+
     /// Whether a dimension of another argument is divided over other devices: what has it can be divided along the batch
     /// as well. Where the file does not tell, it is so if the argument is divided into as many parts as the batch along
     /// another dimension, as no axis of devices divides two dimensions of one array.

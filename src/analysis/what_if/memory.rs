@@ -95,6 +95,8 @@ pub struct Memory {
     pub capacity: Option<u64>,
     /// Bytes of VMEM on each core; 0 where the device is no TPU.
     pub vmem: u64,
+    /// Short name of the generation of TPUs, such as `v5e`, where it is known.
+    pub generation: Option<&'static str>,
     /// Whether it is the memory of a GPU, whose compiler computes less again than the TPU's.
     pub is_gpu: bool,
     /// Arguments that hold a batch.
@@ -173,6 +175,8 @@ pub struct Memory {
     pub(super) sorted_rows: OnceLock<Vec<i64>>,
     /// What loops recompute in each step, once somebody asked: see [`super::in_loops`].
     pub(super) recomputed_in_loops: OnceLock<Vec<u32>>,
+    /// Whether each row of [`Self::base`] is divided over the devices of the batch, once somebody asked.
+    divided_with_batch: OnceLock<Vec<bool>>,
     /// What is kept for gradients of weights alone, once somebody asked.
     pub(super) postponed: OnceLock<Vec<Postponed>>,
     /// Results by their place in the program's result: rows of [`Self::base`].
@@ -259,7 +263,8 @@ impl Memory {
             .filter_map(|donor| kept_arguments.get(&(donor.parameter, donor.parameter_index.as_slice())).copied())
             .collect();
         let is_tpu = device.kind.is_none_or(|kind| kind == DeviceKind::Tpu);
-        let vmem_mib = || device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib);
+        let generation = device.name.as_deref().and_then(TpuGeneration::by_name);
+        let vmem_mib = || generation.map_or(128, |row| row.vmem_mib);
         let vmem = if is_tpu { vmem_mib() << 20 } else { 0 };
         let data = batch::data_arguments(program, classes, &base, (&families, labels));
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
@@ -293,6 +298,7 @@ impl Memory {
                 .unwrap_or(0),
             capacity: space.capacity.as_ref().map(|c| c.bytes.0),
             vmem,
+            generation: generation.map(|row| row.name),
             is_gpu: device.kind == Some(DeviceKind::Gpu),
             data,
             trained,
@@ -333,6 +339,7 @@ impl Memory {
             sorted_rows: OnceLock::new(),
             recomputed_in_loops: OnceLock::new(),
             postponed: OnceLock::new(),
+            divided_with_batch: OnceLock::new(),
             has_backward: OnceLock::new(),
             has_checkpoints: OnceLock::new(),
             base,
@@ -410,6 +417,11 @@ impl Memory {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.capacity.is_some_and(|capacity| self.allocated > capacity)
+    }
+
+    /// Whether each row of [`Self::base`] is an argument divided over the devices of the batch.
+    pub(super) fn rows_divided_with_batch(&self, program: &Program) -> &Vec<bool> {
+        once(&self.divided_with_batch, || self.divided_with_batch(program))
     }
 
     /// Whether anything is of a backward pass: whether the program trains.

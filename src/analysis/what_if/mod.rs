@@ -33,6 +33,7 @@ mod outlook;
 mod pairs;
 mod postponed;
 mod prediction;
+mod put_off;
 mod recompute;
 mod recomputed;
 mod resize;

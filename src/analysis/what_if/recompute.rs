@@ -180,6 +180,7 @@ impl State<'_> {
         }
         self.make_gradients_at_once(&parts.list, &is_meant);
         self.may_differ |= self.finish_promptly(&parts.list, &is_meant);
+        self.put_off_gradients(parts, &is_meant);
         if is_checkpointed {
             self.warn(format!("layers of {pattern} are checkpointed already"));
         }
@@ -269,6 +270,9 @@ impl State<'_> {
     /// the compiler postpones gradients only as long as that costs nothing.
     pub(super) fn order_backward_pass(&mut self) {
         let memory = self.memory;
+        if self.surely_puts_off() {
+            return;
+        }
         let Some(turn) = &memory.kept.turn else { return };
         let parts = memory.segments.value("*", || Segments::new(self.program, memory.named(), turn, "*"));
         let all = vec![true; parts.list.len()];

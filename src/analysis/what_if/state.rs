@@ -114,6 +114,10 @@ pub struct State<'a> {
     /// Into how many parts weights are divided, if that is how many the batch has: without constraints, activations may
     /// end up holding the batch of all devices.
     pub(super) divided_like_batch: Option<i64>,
+    /// Rows of the base that changes divide over the devices of the batch.
+    pub(super) divided_rows: Vec<u32>,
+    /// How many times what gradients of weights are made from is live, as these are put off: see [`super::put_off`].
+    pub(super) puts_off: Option<f64>,
     /// Into how many parts a table of words is divided along its width: see [`super::by_width`].
     pub(super) by_width: Option<i64>,
     /// Kinds of change applied so far.
@@ -191,6 +195,8 @@ impl<'a> State<'a> {
             largest_housed: 0,
             fused: 0,
             divided_like_batch: None,
+            divided_rows: Vec::new(),
+            puts_off: None,
             by_width: None,
             kinds: Kinds::default(),
             least_factor: 1.0,

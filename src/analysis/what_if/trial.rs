@@ -24,8 +24,19 @@ pub struct Trial<'a> {
     pub(super) least: u64,
     /// The fewest bytes if nothing is computed again; 0 where nothing is.
     pub(super) brought_back: u64,
+    /// What gradients of weights that are put off take; `None` where none are.
+    pub(super) put_off: Option<PutOff>,
     /// The fewest bytes if the program is not ordered, where that was worked out beside.
     unordered: Option<u64>,
+}
+
+/// What gradients of weights that are put off take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PutOff {
+    /// Bytes that more are live at once.
+    pub bytes: u64,
+    /// Whether the blocks of the trial have them.
+    pub are_in_blocks: bool,
 }
 
 impl<'a> Trial<'a> {
@@ -36,12 +47,38 @@ impl<'a> Trial<'a> {
             |assume: fn(&mut State<'a>)| Self::finished(State::changed_if(program, memory, edits, assume), edits);
         // The order of a program makes a difference where layers are checkpointed.
         let is_remat = edits.iter().any(|edit| matches!(edit, Edit::Remat(..)));
-        let Some(capacity) = memory.capacity.filter(|_| memory.is_over() && is_remat) else { return with(|_| {}) };
+        let Some(capacity) = memory.capacity.filter(|_| memory.is_over() && is_remat) else {
+            return with(|_| {}).put_off();
+        };
         // Both ask for the same segments.
         memory.find_segments(program, edits);
         // A program that does not fit is printed before the compiler orders it; if it fits now, it is ordered.
         let (trial, ordered) = rayon::join(|| with(|_| {}), || with(|state| state.is_ordered = true));
-        if ordered.least <= capacity { Self { unordered: Some(trial.least), ..ordered } } else { trial }
+        let chosen = if ordered.least <= capacity { Self { unordered: Some(trial.least), ..ordered } } else { trial };
+        chosen.put_off()
+    }
+
+    /// The same, where the compiler puts off gradients of weights: all of them if there is room, else as many as fit.
+    fn put_off(self) -> Self {
+        let share = self.state.share_put_off().filter(|share| share.0 > 0.0 && self.state.undecided.is_none());
+        let (Some((share, times)), true) = (share, self.state.is_unrolled()) else { return self };
+        let is_ordered = self.state.is_ordered;
+        let state = self.changed_if(|state| (state.is_ordered, state.puts_off) = (is_ordered, Some(times)));
+        let late = Self::finished(state, &self.edits);
+        let more = (late.least.saturating_sub(self.least) as f64 * share) as u64;
+        if more == 0 {
+            return self;
+        }
+        let least = self.least.saturating_add(more);
+        let fits = |bytes: u64| self.memory.room().is_none_or(|room| bytes <= room);
+        if !fits(self.least) {
+            return self;
+        }
+        let put_off = Some(PutOff { bytes: more, are_in_blocks: share >= 1.0 && fits(least) });
+        match put_off {
+            Some(PutOff { are_in_blocks: true, .. }) => Self { put_off, unordered: self.unordered, ..late },
+            _ => Self { put_off, ..self },
+        }
     }
 
     fn finished(mut state: State<'a>, edits: &[Edit]) -> Self {
@@ -61,7 +98,7 @@ impl<'a> Trial<'a> {
             }
         }
         let edits = edits.to_vec();
-        Self { memory, program, edits, state, sizes, most_live, least, brought_back, unordered: None }
+        Self { memory, program, edits, state, sizes, most_live, least, brought_back, put_off: None, unordered: None }
     }
 
     /// The fewest bytes that any packer can allocate: what is live at once.

@@ -174,7 +174,9 @@ impl Turn {
             if turn.layers.len() >= FEW_LAYERS {
                 let count = turn.layers.len() as u32;
                 let new;
-                (applied, new) = applied::split((families, passes), &mut turn.layer_of, count, at);
+                let is_again = std::mem::take(&mut turn.is_again);
+                (applied, new) = applied::split((families, passes, &is_again), &mut turn.layer_of, count, at);
+                turn.is_again = is_again;
                 let names: Vec<Layer> = new.iter().map(|&of| turn.layers[of as usize].clone()).collect();
                 turn.layers.extend(names);
             }

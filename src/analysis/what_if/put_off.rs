@@ -1,0 +1,239 @@
+//! Gradients of weights that the compiler puts off until the backward pass is through, where layers that are no scan are
+//! checkpointed: it then sums them over the devices while it computes other gradients. What every layer computes again for
+//! them, and the gradients of its values, are live at once.
+//!
+//! Found with libtpu 0.0.52 and a decoder of 6 to 12 layers on 8 devices, compiled for six generations. Where every device
+//! has all of the training state, no gradient was put off. Where weights are divided over the devices of the batch (FSDP)
+//! they were for v4, v5p and v6e, in part for v7x and not for v5e; where only the optimizer's state is (ZeRO), for v5e
+//! and v7x and not for the others. Of 16 programs of eight libraries that are divided so, 11 put gradients off as this says
+//! and three do not, as this says; two for v5e took up to 1.3 times what is expected without.
+
+use super::base::Role;
+use super::batch::DataArgument;
+use super::global_batch::BatchDevices;
+use super::memory::Memory;
+use super::segments::Segments;
+use super::state::State;
+use crate::analysis::names::pass::Pass;
+use crate::model::{Bytes, FastMap, FastSet, Program, ShapeNode, outline};
+
+/// What of the training state is divided over the devices of the batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Divided {
+    /// Most of the weights.
+    Weights,
+    /// The optimizer's state, but not the weights.
+    State,
+}
+
+/// Features that a layer's weights make of each of its input's at most: more are those of experts.
+const WIDEST_LAYER: f64 = 16.0;
+
+/// Inputs and outputs as wide as the layer's input that attention and feed-forward have beside: their inputs and the
+/// gradients of what they add.
+const OF_MODULES: f64 = 4.0;
+
+/// Part of the largest array of a layer's width below which others hold no sample's features.
+const SMALL: u64 = 8;
+
+/// Part of the most frequent type's arrays from which on another type is frequent, too.
+const OFTEN: u64 = 16;
+
+/// How many times what gradients of weights are made from is live at once: 0.55 to 1 times in 11 real programs with divided
+/// weights; where only the state is divided, 1.3 times in two, as gradients are there before they are summed up.
+const OF_WEIGHTS: f64 = 0.9;
+const OF_STATE: f64 = 1.3;
+
+/// On fewer devices (4 of v5e and v6e) no gradient was put off, however the state was divided.
+const LEAST_DEVICES: u32 = 8;
+
+impl Divided {
+    /// The share of gradients, 0 to 1, that the compiler for a generation of TPUs puts off; `None` where that is not known.
+    fn put_off_by(self, generation: &str) -> Option<f64> {
+        match (generation, self) {
+            ("v4" | "v4 megacore" | "v5p" | "v6e", Self::Weights) | ("v5e" | "v7x", Self::State) => Some(1.0),
+            ("v4" | "v4 megacore" | "v5p" | "v6e", Self::State) | ("v5e", Self::Weights) => Some(0.0),
+            ("v7x", Self::Weights) => Some(0.65),
+            _ => None,
+        }
+    }
+}
+
+impl Memory {
+    /// Whether each row of [`Self::base`] is an argument divided over the devices of the batch.
+    pub(super) fn divided_with_batch(&self, program: &Program) -> Vec<bool> {
+        let Some(devices) = BatchDevices::new(program, &self.base, &self.data) else {
+            return vec![false; self.base.len()];
+        };
+        let is_divided = |row: usize| {
+            let Role::Argument { number, .. } = self.base[row].role else { return false };
+            let sharding = program.sharding_of_parameter(number).filter(|_| !self.is_data(row));
+            sharding.is_some_and(|sharding| devices.divide(sharding))
+        };
+        (0..self.base.len()).map(is_divided).collect()
+    }
+}
+
+impl State<'_> {
+    /// What of the training state is divided over the devices of the batch, with the changes.
+    fn divided(&self) -> Option<Divided> {
+        let memory = self.memory;
+        let now = memory.rows_divided_with_batch(self.program);
+        let parts = memory.data.iter().map(|data| data.parts).max().unwrap_or(1).unsigned_abs();
+        let mut is_divided = now.clone();
+        for &row in &self.divided_rows {
+            is_divided[row as usize] = true;
+        }
+        // Of all devices.
+        let whole = |row: usize| memory.base[row].size.saturating_mul(if now[row] { parts } else { 1 });
+        let bytes = |is_meant: &dyn Fn(usize) -> bool| {
+            let rows = (0..memory.base.len()).filter(|&row| memory.roles[row].is_argument && is_meant(row));
+            rows.map(whole).fold(0u64, u64::saturating_add)
+        };
+        let trained = bytes(&|row| self.is_updated(row));
+        if bytes(&|row| self.is_updated(row) && is_divided[row]) > trained / 2 {
+            return Some(Divided::Weights);
+        }
+        let others = bytes(&|row| !memory.roles[row].is_trained && is_divided[row] && !memory.is_data(row));
+        (trained > 0 && others > trained / 2).then_some(Divided::State)
+    }
+
+    /// Whether a row of the base is a weight that the step changes: others are frozen.
+    fn is_updated(&self, row: usize) -> bool {
+        let role = self.memory.roles[row];
+        role.is_trained && (role.is_donated || self.followers().next.get(row).is_some_and(Option::is_some))
+    }
+
+    /// The share of gradients of weights that the compiler puts off, and how many times what they are made from is live then;
+    /// `None` where that is not known, as it depends on the generation.
+    pub(super) fn share_put_off(&self) -> Option<(f64, f64)> {
+        if self.memory.is_gpu || self.program.devices() < LEAST_DEVICES {
+            return Some((0.0, 0.0));
+        }
+        let Some(divided) = self.divided() else { return Some((0.0, 0.0)) };
+        let share = divided.put_off_by(self.memory.generation?)?;
+        Some((share, if divided == Divided::State { OF_STATE } else { OF_WEIGHTS }))
+    }
+
+    /// Whether the compiler puts off gradients of weights for certain.
+    pub(super) fn surely_puts_off(&self) -> bool {
+        self.share_put_off().is_some_and(|(share, _)| share >= 1.0)
+    }
+
+    /// What is said of gradients that are put off, and take some bytes.
+    pub(super) fn put_off_in_words(&self, bytes: Bytes) -> String {
+        let divided = match self.divided() {
+            Some(Divided::State) => "the optimizer's state is",
+            _ => "the weights are",
+        };
+        format!(
+            "the layers are not a scan, and {divided} divided over the devices of the batch: for these devices the compiler then puts off the gradients of the weights until the backward pass is through, so that what they are made from is live for all layers at once, which takes up to about {} more and is counted here; a scan over the layers, each checkpointed, keeps it to one layer at a time",
+            bytes.short()
+        )
+    }
+
+    /// Whether layers are checkpointed that are no scan.
+    pub(super) fn is_unrolled(&self) -> bool {
+        self.checkpointed.iter().any(Option::is_some)
+    }
+
+    /// Keeps what the gradients of the weights of each checkpointed segment are made from until the backward pass is through:
+    /// of a product with a weight, its input and the gradient of its output.
+    pub(super) fn put_off_gradients(&mut self, parts: &Segments, is_meant: &[bool]) {
+        let memory = self.memory;
+        let meant = || (0u32..).zip(parts.list.iter().zip(is_meant)).filter(|row| *row.1.1 && row.1.0.is_needed);
+        let end = meant().map(|(_, (segment, _))| segment.backward).max();
+        let Some((end, usual)) = end.zip(self.puts_off) else { return };
+        let layers = parts.list.iter().filter(|segment| segment.is_needed).count();
+        let Some((row, times)) = self.stream(layers) else { return };
+        let bytes = (memory.families.list[row as usize].size as f64 * times * usual) as u64;
+        let mut added: Vec<(u64, u32, u32, u32)> =
+            meant().map(|(_, (segment, _))| (bytes, segment.backward, end, row)).collect();
+        self.made_again.append(&mut added);
+    }
+
+    /// A family that holds what layers pass on, and how many times its bytes the products with the weights of a layer have as
+    /// inputs and outputs; `None` where weights are not those of plain layers, as of experts.
+    fn stream(&self, layers: usize) -> Option<(u32, f64)> {
+        let memory = self.memory;
+        // Those that are frozen, too: what adapters of low rank need is what the matrices beside them would.
+        let weights: Vec<Vec<i64>> = memory.trained.iter().filter_map(|&row| self.whole(row)).collect();
+        let elements = |whole: &[i64]| whole.iter().fold(1f64, |product, &size| product * size as f64);
+        // Nearly every matrix has the width that layers pass on.
+        let mut shares: FastMap<i64, f64> = FastMap::default();
+        for whole in &weights {
+            for &size in whole.iter().filter(|&&size| size > 1) {
+                *shares.entry(size).or_default() += elements(whole);
+            }
+        }
+        let most = shares.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+        let width = most?.0;
+        let mut all = 0f64;
+        for whole in weights.iter().filter(|whole| whole.contains(&width)) {
+            let made = elements(whole) / width as f64;
+            if made <= WIDEST_LAYER * width as f64 {
+                all += made;
+            } else if whole.iter().filter(|&&size| size > 1).count() > 2 {
+                // Experts, but no table of words.
+                return None;
+            }
+        }
+        let batch = memory.data.first().map(DataArgument::batch).filter(|&batch| batch > 0)?;
+        // Weights as a device has them, and gathered.
+        let gathered: FastSet<Vec<i64>> = weights.iter().map(|whole| outline(whole)).collect();
+        let is_weight = |node: &ShapeNode| {
+            let own = outline(&node.dimensions);
+            gathered.contains(&own) || memory.weights(self.program).contains(&own)
+        };
+        let tokens = memory.data.iter().map(|data| data.dimensions.iter().fold(1i64, |n, &d| n.saturating_mul(d)));
+        let tokens = tokens.max().unwrap_or(0);
+        // How often each size comes, and where, of wide floats and of others.
+        let mut sizes: [FastMap<u64, (u64, u32)>; 2] = [FastMap::default(), FastMap::default()];
+        for (row, family) in (0u32..).zip(&memory.families.list) {
+            let Some(node) = self.program.buffer_node(family.root) else { continue };
+            let is_stream = memory.kept.passes.get(row as usize) == Some(&Pass::Forward)
+                && !memory.kept.has_own_remedy(row as usize)
+                && node.element_type.is_float()
+                && node.dimensions.last() == Some(&width)
+                && node.dimensions.first().is_some_and(|&first| first % batch == 0)
+                && node.element_count() / width.unsigned_abs().max(1) <= tokens.unsigned_abs()
+                && !is_weight(node);
+            if is_stream {
+                let sizes = &mut sizes[usize::from(node.element_type.is_wide_float())];
+                sizes.entry(family.size).or_insert((0, row)).0 += 1;
+            }
+        }
+        // Without biases and the like.
+        let least = sizes.iter().flat_map(|sizes| sizes.keys()).max()? / SMALL;
+        let most_frequent = |sizes: &FastMap<u64, (u64, u32)>| {
+            let large = sizes.iter().filter(|row| *row.0 >= least);
+            large.max_by_key(|&(&size, &(count, _))| (count, size)).map(|(_, &(count, row))| (count, row))
+        };
+        let [narrow, wide] = [most_frequent(&sizes[0]), most_frequent(&sizes[1])];
+        // Products have the narrower of two types that are frequent.
+        let row = match (narrow, wide) {
+            (Some(narrow), Some(wide)) if narrow.0 < wide.0 / OFTEN => wide.1,
+            (Some(narrow), _) => narrow.1,
+            (None, wide) => wide?.1,
+        };
+        (all > 0.0).then_some((row, all / layers.max(1) as f64 / width as f64 + OF_MODULES))
+    }
+
+    /// Dimensions of a trained matrix on all devices of the batch; `None` for tables of words, biases and scales.
+    fn whole(&self, row: usize) -> Option<Vec<i64>> {
+        let memory = self.memory;
+        let base = memory.base.get(row)?;
+        let node = self.program.buffer_node(base.buffer)?;
+        let Role::Argument { number, .. } = base.role else { return None };
+        let devices = BatchDevices::new(self.program, &memory.base, &memory.data);
+        let sharding = self.program.sharding_of_parameter(number);
+        let divided = |place: usize| match (sharding, &devices) {
+            (Some(sharding), Some(devices)) => devices.parts_of(sharding, place),
+            _ => 1,
+        };
+        let sizes = node.dimensions.iter().enumerate();
+        let whole: Vec<i64> = sizes.map(|(place, &size)| size.saturating_mul(divided(place))).collect();
+        let is_table = memory.kept.vocabulary.is_some_and(|words| whole.contains(&words));
+        (!is_table && whole.iter().filter(|&&size| size > 1).count() > 1).then_some(whole)
+    }
+}
