@@ -108,8 +108,7 @@ pub fn fetched_in_slices(program: &Program, at: InstructionId) -> Option<Instruc
     let node = |at: InstructionId| program.shape_of(at).map(crate::model::Shape::root);
     let own = node(at)?;
     let is_alike = |array: InstructionId| {
-        node(array)
-            .is_some_and(|node| (node.element_type, &node.dimensions) == (own.element_type, &own.dimensions))
+        node(array).is_some_and(|node| (node.element_type, &node.dimensions) == (own.element_type, &own.dimensions))
     };
     let mut array = whole;
     for _ in 0..super::MAX_STEPS {

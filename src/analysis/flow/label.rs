@@ -134,6 +134,7 @@ impl Labels {
             let start = || program.computation_of(at).and_then(|computation| self.loops.start(computation));
             return self
                 .in_loop(program, &value, known)
+                .or_else(|| updated_argument(program, buffer))
                 .or_else(|| read_by(program, at))
                 .or_else(|| start().and_then(|start| read_by(program, start)));
         };
@@ -494,6 +495,18 @@ impl Labels {
         let path = program.text.op_name(at);
         Some(path).filter(|path| !(path.is_empty() || with_parts && says_nothing))
     }
+}
+
+/// The label of what is written in the memory of an argument.
+fn updated_argument(program: &Program, buffer: BufferId) -> Option<Label> {
+    let allocation = program.allocations.get(program.buffers.allocation_of(buffer)?.index())?;
+    let is_parameter = |of: BufferId| {
+        let at = program.buffers.instruction_of(of)?;
+        (opcode(program, at) == Opcode::PARAMETER && program.is_in_entry(at)).then(|| program.text.op_name(at))
+    };
+    let mut assigned = program.assigned_to(allocation).iter().filter(|_| allocation.is_parameter);
+    let path = assigned.find_map(|own| is_parameter(own.buffer)).filter(|path| !path.is_empty())?;
+    Some(Label::plain(format!("{path}, updated in place")))
 }
 
 /// Most instructions after one among which its reader is looked for.

@@ -176,7 +176,7 @@ pub fn data_arguments(
         }
     }
     if data.iter().all(|data| data.parts <= 1)
-        && let Some(fields) = samples_of_fields(program, bases, &tiles_of)
+        && let Some(fields) = samples_of_fields(program, (bases, classes), &tiles_of)
     {
         return fields;
     }

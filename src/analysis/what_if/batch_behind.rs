@@ -3,6 +3,7 @@
 
 use super::base::{Base, Role};
 use super::batch::{DataArgument, node_of};
+use crate::analysis::class::{Class, Classes};
 use crate::model::{Program, ShapeNode};
 
 /// How many times as many points as samples a field has at least in each dimension before that of the samples.
@@ -32,17 +33,18 @@ pub(super) fn samples_behind(node: &ShapeNode, tiles: &[i64]) -> Option<usize> {
 const FEWEST_FIELDS: usize = 3;
 
 /// The fields that a step passes on or is given, such as the members of an ensemble, where these are divided over devices:
-/// of all fields of three dimensions and more half, or as many as there are of any other batch.
+/// of all fields of three dimensions and more half, or as many as there are of any other batch. The heads of a cache are
+/// no samples.
 pub(super) fn samples_of_fields<'a>(
     program: &Program,
-    bases: &[Base],
+    (bases, classes): (&[Base], &Classes),
     tiles_of: &dyn Fn(i64) -> &'a [i64],
 ) -> Option<Vec<DataArgument>> {
     let mut found = Vec::new();
     let mut others = 0usize;
     for (row, base) in bases.iter().enumerate() {
         let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
-        if node.dimensions.len() < 3 || !node.element_type.is_float() {
+        if node.dimensions.len() < 3 || !node.element_type.is_float() || classes.of(base.buffer) == Class::Cache {
             continue;
         }
         let tiles = tiles_of(*number);
