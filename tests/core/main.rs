@@ -16,6 +16,7 @@ mod cancelling;
 mod classes;
 mod compare;
 mod compared_allocators;
+mod divided_state;
 mod formats;
 mod forms;
 mod gpu;

@@ -13,7 +13,7 @@ use crate::analysis::flow::is_all_gather;
 use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
-use crate::model::{FastMap, FastSet, Opcode, Program, ShapeNode, outline};
+use crate::model::{FastMap, FastSet, Opcode, Program, outline};
 
 /// The compiler folds rows of the image into a batch below this, and so computes convolutions in other shapes.
 const FOLDED_BELOW: i64 = 8;

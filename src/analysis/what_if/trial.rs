@@ -60,8 +60,10 @@ impl<'a> Trial<'a> {
 
     /// The same, where the compiler puts off gradients of weights: all of them if there is room, else as many as fit.
     fn put_off(self) -> Self {
-        let share = self.state.share_put_off().filter(|share| share.0 > 0.0 && self.state.undecided.is_none());
-        let (Some((share, times)), true) = (share, self.state.is_unrolled()) else { return self };
+        if !self.state.is_unrolled() || self.state.undecided.is_some() {
+            return self;
+        }
+        let Some((share, times)) = self.state.share_put_off().filter(|share| share.0 > 0.0) else { return self };
         let is_ordered = self.state.is_ordered;
         let state = self.changed_if(|state| (state.is_ordered, state.puts_off) = (is_ordered, Some(times)));
         let late = Self::finished(state, &self.edits);
