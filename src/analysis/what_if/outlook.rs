@@ -12,6 +12,9 @@ use crate::model::Bytes;
 /// predicted.
 const FAR_ABOVE: f64 = 1.2;
 
+/// Share of what is allocated from which on what is lost between blocks matters.
+const FRAGMENTED: f64 = 0.1;
+
 /// From how many times the present batch on a prediction is less certain, and the share that it may take more: a program
 /// took 11 % more than predicted at 14 times its batch.
 const FAR_AWAY: f64 = 4.0;
@@ -234,6 +237,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let Trial { memory, state, brought_back, .. } = self.trial;
         self.range = memory.allocated_range(state.kinds, (self.expected, self.base), *brought_back, self.floor());
         self.widen_by_packing();
+        self.widen_by_fragmentation();
         if state.kinds.donation && self.trial.program.devices() > 1 {
             // What devices add up may then be there twice: before it is added up and after.
             self.range.1 = self.range.1.max(Bytes(self.expected.saturating_add(state.largest_housed)));
@@ -286,6 +290,21 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let high = Bytes(high.min(widest.max(self.online)));
         if high > self.range.1 {
             self.range = (self.range.0.max(lowest_below(high)).min(Bytes(self.expected)), high);
+        }
+    }
+
+    /// Where much of the heap is lost between blocks now, as much may be where these are smaller.
+    fn widen_by_fragmentation(&mut self) {
+        let memory = self.trial.memory;
+        let kinds = self.trial.state.kinds;
+        let lost = memory.allocated.saturating_sub(memory.peak);
+        let is_resized = (kinds.batch || kinds.dimension || kinds.dtype || kinds.compute) && !kinds.remat;
+        if !is_resized || (lost as f64) < memory.allocated as f64 * FRAGMENTED {
+            return;
+        }
+        let high = Bytes(self.peak.saturating_add(lost));
+        if high > self.range.1 && high.0 as f64 <= self.range.0.0 as f64 * WIDEST {
+            self.range.1 = high;
         }
     }
 
