@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::{ChangesResults, Finding, Severity};
+use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
@@ -70,7 +70,6 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if is_remedied {
         finding.why.push_str(&case.unlike(&finding, bytes));
     } else {
-        finding.severity = Severity::Hint;
         finding.why.push_str(" By how much the peak falls with that alone cannot be told.");
     }
     if is_ring {

@@ -127,7 +127,7 @@ pub fn micro_batches(case: &ProgramContext<'_>) -> impl Iterator<Item = u32> + C
 }
 
 /// What the fewest equal micro-batches that fit come to, which keep the sums of the gradients beside, or where none fit the
-/// fewest: `; with 2 of them, whose gradients take memory beside, the program may fit: …`.
+/// fewest: `; with 2 of them, whose summed gradients take extra memory, the program may fit: …`.
 fn micro_in_words(case: &ProgramContext<'_>) -> String {
     if case.memory.micro_batches(case.program) != 1 {
         return String::new();

@@ -45,5 +45,7 @@ pub(super) fn say(case: &ProgramContext<'_>, finding: &mut Finding, (named, save
     finding.includes.extend(besides.iter().map(|&(bytes, what)| (Bytes(bytes), what)));
     let parts = besides.iter().map(|&(bytes, what)| format!("{} of {what}", Bytes(bytes).short())).collect();
     let also = if finding.includes.len() > besides.len() { "also " } else { "" };
-    let _ = write!(finding.why, " The saving {also}includes {}, as the peak is elsewhere then.", in_a_row(parts));
+    let is_elsewhere = case.try_out(finding.edits()).peak_event != case.before.peak_event;
+    let why = if is_elsewhere { ", as the peak is elsewhere then" } else { "" };
+    let _ = write!(finding.why, " The saving {also}includes {}{why}.", in_a_row(parts));
 }

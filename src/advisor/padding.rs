@@ -199,8 +199,12 @@ mod tests {
         let call = sketch.instruction(Opcode::CUSTOM_CALL, shape(), &[matrices], "jit(f)/cholesky");
         sketch.target(call, "Cholesky");
         let end = sketch.instruction(Opcode::FUSION, array(&[64], &[0]), &[call], "jit(f)/sum");
-        [matrices, call, end].into_iter().for_each(|row| sketch.alloc(row));
-        [matrices, call, end].into_iter().for_each(|row| sketch.free(row));
+        for row in [matrices, call, end] {
+            sketch.alloc(row);
+        }
+        for row in [matrices, call, end] {
+            sketch.free(row);
+        }
         let found = sketch.findings(1 << 30, run);
         let advice: Vec<&String> = found.iter().flat_map(|finding| &finding.advice).collect();
         assert!(advice.iter().any(|words| words.starts_with("the Cholesky decomposition pads")), "{advice:?}");
