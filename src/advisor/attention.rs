@@ -17,6 +17,9 @@ pub const NAME: &str = "attention_scores";
 /// Share of allocated bytes from which scores are reported even where the peak hardly falls without them.
 const MUCH: f64 = 0.10;
 
+/// How many arrays with two sequence dimensions the attention of one layer keeps at most.
+const ARRAYS_OF_LAYER: usize = 2;
+
 /// Looks for buffers at the peak with two sequence dimensions.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(sequence) = case.memory.kept.sequence else { return };
@@ -128,17 +131,20 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
 /// than that may be.
 fn checkpointed(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<u64> {
     let kept = &case.memory.kept;
-    let mut by_layer: BTreeMap<Result<&str, usize>, u64> = BTreeMap::new();
+    let mut by_layer: BTreeMap<Result<&str, usize>, (usize, u64)> = BTreeMap::new();
     let mut all = 0u64;
     for t in held.iter().filter(|t| case.memory.is_kept(t.family)) {
         all = all.saturating_add(t.size);
         let stack = kept.stacks.iter().find(|stack| stack.family as usize == t.family);
         let slices = stack.map_or(1, |stack| u64::try_from(stack.layers).unwrap_or(1).max(1));
         let layer = kept.layer(t.family).filter(|_| stack.is_none()).map(|layer| layer.name.as_str());
-        let sum = by_layer.entry(layer.ok_or(t.family)).or_default();
-        *sum = sum.saturating_add(t.size / slices);
+        let (count, sum) = by_layer.entry(layer.ok_or(t.family)).or_default();
+        // Largest first. Layers may share a name: one has scores and probabilities.
+        if *count < ARRAYS_OF_LAYER {
+            (*count, *sum) = (*count + 1, sum.saturating_add(t.size / slices));
+        }
     }
-    let of_layer = by_layer.into_values().max()?;
+    let of_layer = by_layer.into_values().map(|row| row.1).max()?;
     case.is_worth(all.saturating_sub(of_layer.saturating_mul(2))).then_some(of_layer)
 }
 
