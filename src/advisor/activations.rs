@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use super::batch_size;
 use super::finding::{ChangesResults, Finding};
 use super::gathered::is_gather;
+use super::included;
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::stages;
@@ -16,7 +17,7 @@ use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack};
-use crate::analysis::what_if::{Base, Depth, Edit, Role, SCAN, Trial};
+use crate::analysis::what_if::{Base, Depth, Edit, Role, SCAN};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -72,7 +73,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else if saved_by_loops.saturating_mul(2) > bytes && steps_help_more(case, &held) {
         scans(case, &mut finding, saved_by_loops, &|_| true)
     } else {
-        layers(case, &mut finding, &held, (bytes, all.saturating_sub(bytes)))
+        layers(case, &mut finding, &held, bytes)
     };
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.buffers = held.iter().map(|t| t.buffer).collect();
@@ -285,10 +286,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
         return false;
     }
     let saved = case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
-    // The logits are made after the layers.
-    if saved > bytes && case.is_share(told, LEFT_OUT) && !case.held(&kept.scores).is_empty() {
-        frees_scores(case, finding, many);
-    }
+    included::say(case, finding, (bytes, saved), many);
     let segments = case.try_out(&[Edit::Remat(SCAN.to_owned(), None)]).scan_segments;
     finding.advice.push(Library::of(case).remat_scan(steps, segments));
     segments.is_none()
@@ -300,24 +298,6 @@ fn holds_gathered(case: &ProgramContext<'_>, stack: &Stack) -> bool {
     let root = case.memory.families.list[stack.family as usize].root;
     let written = labels.role(case.program, root).and_then(|part| part.written.clone());
     written.is_some_and(|value| is_gathered(case.program, value))
-}
-
-/// Says how much of what a finding's changes save are attention scores, which another finding is about: what of them
-/// stands at the peak, less what of them stands at the peak with the changes.
-fn frees_scores(case: &ProgramContext<'_>, finding: &mut Finding, many: &str) {
-    let scores = &case.memory.kept.scores;
-    let before = case.held(scores).iter().map(|t| t.size).total();
-    let after = Trial::new(&case.memory, case.program, finding.edits());
-    let after = after.at_peak().filter(|(family, _)| scores.binary_search(family).is_ok()).map(|row| row.1.0).total();
-    let freed = Bytes(before.saturating_sub(after));
-    if case.is_worth(freed.0) {
-        finding.includes = Some((freed, "attention scores"));
-        let _ = write!(
-            finding.why,
-            " Recomputing the {many} frees their attention scores too, which the saving includes: {}.",
-            freed.short()
-        );
-    }
 }
 
 /// Share of allocated bytes from which activations that have rules of their own are named as left out.
@@ -341,9 +321,8 @@ const fn of_both(are_scores_and_logits: (bool, bool)) -> Option<&'static str> {
     }
 }
 
-/// Describes what unrolled layers keep; returns whether anything is left to recompute. `told` are the bytes of
-/// activations that other findings are about.
-fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (bytes, told): (u64, u64)) -> bool {
+/// Describes what unrolled layers keep; returns whether anything is left to recompute.
+fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) -> bool {
     let scopes = by_scope(case, held);
     let listed: Vec<String> = scopes
         .iter()
@@ -384,9 +363,7 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], (b
     let saved = case.saved(&case.try_out(&edits));
     if case.is_worth(saved) {
         case.fill(finding, edits);
-        if saved > bytes && case.is_worth(told) && !case.held(&case.memory.kept.scores).is_empty() {
-            frees_scores(case, finding, "layers");
-        }
+        included::say(case, finding, (bytes, saved), "layers");
         finding.is_guess = patterns == ["*"];
         let how = remat_each(case, &patterns);
         match stages::checkpointed(case, &patterns) {
@@ -485,7 +462,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
         } else if case.memory.kept.scores.is_empty() {
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest"
         } else {
-            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest, attention scores among it"
+            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest, including attention scores"
         };
         finding.advice.push(policy.to_owned());
     }

@@ -1,5 +1,7 @@
 //! Rule `attention_scores`: attention that materialises its scores for all pairs of positions.
 
+use std::collections::BTreeMap;
+
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
@@ -14,6 +16,9 @@ pub const NAME: &str = "attention_scores";
 
 /// Share of allocated bytes from which scores are reported even where the peak hardly falls without them.
 const MUCH: f64 = 0.10;
+
+/// How many arrays with two sequence dimensions the attention of one layer keeps at most.
+const ARRAYS_OF_LAYER: usize = 2;
 
 /// Looks for buffers at the peak with two sequence dimensions.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
@@ -97,21 +102,50 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
     if has_backward && in_the_way.is_none() {
         finding.why.push_str(&kept(case, held));
     }
-    // Scores of one layer at a time are what a checkpoint leaves.
-    let is_kept = has_backward && held.iter().filter(|t| case.memory.is_kept(t.family)).count() > 1;
-    let checkpoint =
-        is_kept.then_some("`jax.checkpoint` around the attention alone: only one layer's scores are live at a time");
+    let checkpoint = if has_backward { checkpointed(case, held) } else { None };
     let each = if has_backward { ", with `jax.checkpoint` around each," } else { "" };
     match in_the_way {
         None => {
             finding.advice.push(format!("{}{}{}", blockwise(case), padded(case, held), soft_capped(case, held)));
-            finding.advice.extend(checkpoint.map(|checkpoint| format!("or {checkpoint}")));
+            finding.advice.extend(checkpoint.map(|of_layer| {
+                format!(
+                    "or `jax.checkpoint` around the attention alone, which saves less: the scores of one layer at a time ({}) stay live",
+                    Bytes(of_layer).short()
+                )
+            }));
         }
         Some(obstacle) => {
-            finding.advice.extend(checkpoint.map(str::to_owned));
+            finding.advice.extend(checkpoint.map(|of_layer| {
+                format!(
+                    "`jax.checkpoint` around the attention alone: only the scores of one layer at a time ({}) stay live",
+                    Bytes(of_layer).short()
+                )
+            }));
             finding.advice.push(format!("{}{}", blockwise(case), obstacle.words(case.memory.is_gpu, each)));
         }
     }
+}
+
+/// The bytes of one layer's scores, where a checkpoint around the attention alone saves much by leaving no others: in the
+/// backward pass their gradient is live too, and where the compiler or a checkpoint recomputes the scores now, hardly more
+/// than that may be.
+fn checkpointed(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<u64> {
+    let kept = &case.memory.kept;
+    let mut by_layer: BTreeMap<Result<&str, usize>, (usize, u64)> = BTreeMap::new();
+    let mut all = 0u64;
+    for t in held.iter().filter(|t| case.memory.is_kept(t.family)) {
+        all = all.saturating_add(t.size);
+        let stack = kept.stacks.iter().find(|stack| stack.family as usize == t.family);
+        let slices = stack.map_or(1, |stack| u64::try_from(stack.layers).unwrap_or(1).max(1));
+        let layer = kept.layer(t.family).filter(|_| stack.is_none()).map(|layer| layer.name.as_str());
+        let (count, sum) = by_layer.entry(layer.ok_or(t.family)).or_default();
+        // Largest first. Layers may share a name: one has scores and probabilities.
+        if *count < ARRAYS_OF_LAYER {
+            (*count, *sum) = (*count + 1, sum.saturating_add(t.size / slices));
+        }
+    }
+    let of_layer = by_layer.into_values().map(|row| row.1).max()?;
+    case.is_worth(all.saturating_sub(of_layer.saturating_mul(2))).then_some(of_layer)
 }
 
 /// Positions that the kernels of JAX take at once, in words where a sequence is not a multiple of that long: splash attention

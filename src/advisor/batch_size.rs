@@ -127,7 +127,7 @@ pub fn micro_batches(case: &ProgramContext<'_>) -> impl Iterator<Item = u32> + C
 }
 
 /// What the fewest equal micro-batches that fit come to, which keep the sums of the gradients beside, or where none fit the
-/// fewest: `; with 2 of them, whose gradients take memory beside, the program may fit: …`.
+/// fewest: `; with 2 of them, whose summed gradients take extra memory, the program may fit: …`.
 fn micro_in_words(case: &ProgramContext<'_>) -> String {
     if case.memory.micro_batches(case.program) != 1 {
         return String::new();
@@ -140,14 +140,18 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
     let needs = prediction.expected();
     // What two of them take besides half the batch, which has been tried, is not less than nothing.
     let is_less = || parts == 2 && needs < case.try_out(&[Edit::Batch(0.5)]).expected();
-    if prediction.undecided.is_some() || is_less() {
+    if prediction.undecided.is_some() {
         return String::new();
+    }
+    if is_less() {
+        let fits = if prediction.verdict == TryVerdict::Fits { "; two of them are predicted to fit" } else { "" };
+        return fits.to_owned();
     }
     let more = needs.0.saturating_sub(case.allocated());
     if prediction.is_told() && case.is_worth(more) {
         let (needs, more) = (needs.short(), Bytes(more).short());
         return format!(
-            "; they do not help here: with {parts} of them, whose gradients take memory beside, the program needs {needs}, {more} more"
+            "; they do not help here: with {parts} of them, whose summed gradients take extra memory, the program needs {needs}, {more} more"
         );
     }
     let over = prediction.outcome(case.memory.capacity).filter(|outcome| matches!(outcome, Outcome::Over(_)));
@@ -155,7 +159,7 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
         Some(over) if prediction.is_told() => format!("is still {}", over.words(UnitSystem::Binary)),
         _ => prediction.sentence(case.memory.capacity, UnitSystem::Binary),
     };
-    format!("; with {parts} of them, whose gradients take memory beside, the program {comes_to}")
+    format!("; with {parts} of them, whose summed gradients take extra memory, the program {comes_to}")
 }
 
 /// Reports what half the batch would save, and the largest batch that fits.
@@ -180,7 +184,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let largest = largest(case);
     let unit = unit(sharing(case));
     let fitting = match largest {
-        Some((size, now)) if size < now && size > 0 => format!("; up to about {size} {unit} is predicted to fit"),
+        Some((size, now)) if size < now && size > 0 => format!(
+            "; {} {unit} is predicted to fit",
+            if size == 1 { "a batch of 1".to_owned() } else { format!("up to about {size}") }
+        ),
         Some((0, _)) => match largest_maybe(case) {
             Some(size) if size > 0 => {
                 format!("; up to about {size} {unit} cannot be ruled out, as the compiler may recompute more")
@@ -234,7 +241,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             ));
         } else if micro == 1 {
             finding.advice.push(format!(
-                "micro-batches {results}, but have to divide the batch: with {} {unit} instead of {now} there can be two ({how})",
+                "micro-batches {results}, but their number has to divide the batch: {} {unit} instead of {now} can be divided in two ({how})",
                 now + 1
             ));
         }
@@ -244,7 +251,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         let classes = case.analysis.classes(case.program);
         let has_cache = case.memory.base.iter().any(|base| classes.of(base.buffer) == Class::Cache);
-        let each = if has_cache { ", each to its end, so that only its part of the cache is there" } else { "" };
+        let each = if has_cache {
+            ", each until it has finished, so that only its part of the cache is in memory"
+        } else {
+            ""
+        };
         finding.advice.push(format!("run the parts one after the other{each}: results stay the same, in more time"));
     }
     // Equal parts, as for micro-batches: the fewest that fit.

@@ -48,7 +48,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     case.at_stake_without(
         &mut finding,
         &families,
-        "only the data sent; what the callback keeps from being fused shows only after compiling without it",
+        ": only the data sent; what the callback keeps from being fused shows only after compiling without it",
     );
     finding.title = format!("The program calls back to the host: `{name}`");
     finding.why = format!(

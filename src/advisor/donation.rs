@@ -48,7 +48,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     };
     let meant: Vec<usize> = rows.iter().copied().filter(|&row| is_meant(row)).collect();
     // A program with thousands of arguments receives them as one tuple, without names.
-    let said = if names.is_empty() { "the arguments".to_owned() } else { listed(&names, 4) };
+    let said = if names.is_empty() { "the arguments".to_owned() } else { Library::of(case).called(&names, 4) };
     let mut finding = case.finding(NAME);
     case.fill(&mut finding, vec![Edit::Donate(edit)]);
     finding.title = format!("Donate {said}: {}", finding.less(" at the peak"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::program_context::ProgramContext;
 use crate::analysis::what_if::{Edit, Outcome, Prediction, TryVerdict};
-use crate::model::Bytes;
+use crate::model::{Bytes, UnitSystem};
 
 /// Changes and their predicted effect.
 #[derive(Debug, Clone)]
@@ -23,6 +23,7 @@ pub struct Effect {
     band: Option<String>,
     is_bound: bool,
     is_told: bool,
+    certainly: Option<String>,
 }
 
 impl Effect {
@@ -42,6 +43,7 @@ impl Effect {
             band: prediction.band.clone(),
             is_bound: prediction.undecided.is_some(),
             is_told: prediction.is_told(),
+            certainly: prediction.certainly(case.memory.capacity, UnitSystem::Binary),
             edits,
         };
         (effect, prediction)
@@ -57,6 +59,12 @@ impl Effect {
     #[must_use]
     pub const fn is_told(&self) -> bool {
         self.is_told
+    }
+
+    /// What is certain though its bytes say nothing ([`Prediction::certainly`]).
+    #[must_use]
+    pub fn certainly(&self) -> Option<&str> {
+        self.certainly.as_deref()
     }
 
     /// The changes.

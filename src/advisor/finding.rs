@@ -22,7 +22,7 @@ pub struct Finding {
     /// Its changes and their predicted effect; `None` if no edit does exactly this.
     pub effect: Option<Effect>,
     /// How much of what is saved is something else than the finding names, and what.
-    pub includes: Option<(Bytes, &'static str)>,
+    pub includes: Vec<(Bytes, &'static str)>,
     /// What a replay without its allocations finds, where no edit describes the change: the bytes saved, and the peak after.
     pub replayed: Option<(Bytes, Bytes)>,
     /// Bytes at the peak that it is about, used for ranking; if `None`, the bytes saved are.
@@ -197,16 +197,19 @@ impl Finding {
         saves.map(|bytes| format!("{bound}{}", units.signed(-i128::from(bytes.0)))).unwrap_or_default()
     }
 
-    /// What of the saving is something else than the finding names: `11.2 GiB of it attention scores`, or
+    /// What of the saving is something else than the finding names: `11.2 GiB of it attention scores, 2.00 GiB logits`, or
     /// `attention scores fall by 17.2 GiB, others rise` where other values take some of that.
     #[must_use]
     pub fn includes_in_words(&self, units: UnitSystem) -> Option<String> {
-        let (bytes, what) = self.includes.filter(|_| self.is_told())?;
-        let amount = units.short(bytes);
-        Some(match self.saves_bytes() {
-            Some(saves) if bytes > saves => format!("{what} fall by {amount}, others rise"),
-            _ => format!("{amount} of it {what}"),
-        })
+        let ((bytes, what), others) = self.includes.split_first().filter(|_| self.is_told())?;
+        let all = self.includes.iter().fold(0u64, |sum, part| sum.saturating_add(part.0.0));
+        let amount = units.short(*bytes);
+        if self.saves_bytes().is_some_and(|saves| all > saves.0) {
+            let others = others.iter().map(|(bytes, what)| format!(", {what} by {}", units.short(*bytes)));
+            return Some(format!("{what} fall by {amount}{}, others rise", others.collect::<String>()));
+        }
+        let others = others.iter().map(|(bytes, what)| format!(", {} {what}", units.short(*bytes)));
+        Some(format!("{amount} of it {what}{}", others.collect::<String>()))
     }
 
     /// The peak after its changes.
@@ -253,13 +256,10 @@ impl Finding {
     pub fn effect_in_words(&self) -> Option<String> {
         let (saves, after) = (self.saves_bytes()?, self.peak_after_bytes()?);
         if let Some(effect) = self.effect.as_ref().filter(|effect| !effect.is_told()) {
-            let alone = match effect.verdict() {
-                _ if effect.fits_already() => "",
-                TryVerdict::Fits => "; with this alone the program fits",
-                TryVerdict::MayFit => "; with this alone the program may fit",
-                TryVerdict::Over => "; with this alone the program does not fit",
-                TryVerdict::Unknown => "",
-            };
+            // What fits as it is fits with less.
+            let is_news = !effect.fits_already() || effect.verdict() == TryVerdict::Fits;
+            let alone = effect.certainly().filter(|_| is_news && self.at_most.is_none());
+            let alone = alone.map(|words| format!("; with this alone it {words}")).unwrap_or_default();
             let most = self.at_most_saved().map(|most| format!(", at most {}", most.short())).unwrap_or_default();
             return Some(format!("how much it saves cannot be told{most}{alone}"));
         }
@@ -337,5 +337,25 @@ impl fmt::Display for Finding {
             writeln!(f, "  see {}", self.reference)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_saving_includes_adds_up_or_others_rise() {
+        let gib = |bytes: u64| Bytes(bytes << 30);
+        let finding = Finding {
+            includes: vec![(gib(4), "attention scores"), (gib(2), "logits")],
+            replayed: Some((gib(8), gib(6))),
+            ..Finding::new("activations")
+        };
+        let words = |finding: &Finding| finding.includes_in_words(UnitSystem::Binary);
+        assert_eq!(words(&finding).as_deref(), Some("4.00 GiB of it attention scores, 2.00 GiB logits"));
+        let less = Finding { replayed: Some((gib(5), gib(9))), ..finding };
+        assert_eq!(words(&less).as_deref(), Some("attention scores fall by 4.00 GiB, logits by 2.00 GiB, others rise"));
+        assert_eq!(words(&Finding::new("activations")), None);
     }
 }

@@ -14,7 +14,7 @@ use crate::model::Bytes;
 pub const NAME: &str = "gathered";
 
 /// What to do about a weight that one product reads, such as that of the head.
-const KEPT_ALONG: &str = "store it divided along a dimension that the product which reads it keeps, such as the vocabulary for logits, instead of the one that is summed over: each device then computes its part and does not gather the weight; where the batch is divided over the same devices, it gathers the activations that the weight is applied to instead";
+const KEPT_ALONG: &str = "divide such a weight along a dimension that the result of its product has too (the vocabulary, for the weight that makes logits), not along the one that the product sums over: each device then computes its part of the result and gathers no weight; where the batch is divided over the same devices, it gathers the activations instead";
 
 /// Share of what is gathered from which one array stands for all.
 const NEARLY_ALL: f64 = 0.8;

@@ -66,7 +66,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.remedy(NAME);
     let families: Vec<usize> = found.iter().map(|f| f.0.family).collect();
-    case.at_stake_without(&mut finding, &families, "at most, if none of the copies is made");
+    case.at_stake_without(&mut finding, &families, ", if none of the copies is made");
     finding.title = format!(
         "Copies of {} in another layout take {} of the peak: {}",
         classes_in_words(case, &found),

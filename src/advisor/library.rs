@@ -17,6 +17,9 @@ const MOST_PATTERNS: usize = 4;
 const HALIAX_STACKED: &str =
     "Haliax: `Stacked.init(Layers, Block, gradient_checkpointing=True)`, with your own axis and block";
 
+/// What `eqx.filter_jit` calls the arrays of the arguments that it does not donate.
+const KEPT_BY_EQUINOX: &str = "dynamic_nodonate";
+
 /// Most operations whose source files are checked.
 const MOST_LOOKED_AT: usize = 400;
 
@@ -110,6 +113,22 @@ impl Library {
         if own.is_empty() { general } else { format!("{own}; in plain JAX {general}") }
     }
 
+    /// As [`Self::remat`], for as many of the layers as are enough, the first ones.
+    #[must_use]
+    pub fn remat_first(self, count: u32, layers: &str) -> String {
+        let (first, its) = match (count, layers) {
+            (1, "*") => ("the first block".to_owned(), "its"),
+            (1, _) => (format!("the first of `{layers}`"), "its"),
+            (_, "*") => (format!("the first {count} blocks"), "their"),
+            _ => (format!("the first {count} of `{layers}`"), "their"),
+        };
+        let general = format!(
+            "`jax.checkpoint` around {first}: {its} inputs are kept, the rest is recomputed in the backward pass"
+        );
+        let own = self.own_remat();
+        if own.is_empty() { general } else { format!("{own}, for {first} only; in plain JAX {general}") }
+    }
+
     const fn own_remat(self) -> &'static str {
         match self {
             Self::MaxText => "MaxText: `remat_policy=full` (or a policy that saves less than the present one)",
@@ -128,6 +147,18 @@ impl Library {
             Self::Linen => "Flax: `nn.remat` around each layer's module",
             Self::Nnx => "Flax: `nnx.remat` around each layer's call",
             Self::Jax => "",
+        }
+    }
+
+    /// Some arguments in words, by names that a user knows, the first `most` of them.
+    #[must_use]
+    pub fn called(self, names: &[String], most: usize) -> String {
+        let is_kept = |name: &String| name.starts_with(KEPT_BY_EQUINOX);
+        match self {
+            Self::Equinox | Self::Haliax if names.iter().all(is_kept) => {
+                format!("the arguments that are not donated yet (Equinox calls them {})", listed(names, most))
+            }
+            _ => listed(names, most),
         }
     }
 
@@ -260,7 +291,7 @@ impl Library {
     pub const fn offload_activations(self) -> &'static str {
         match self {
             Self::MaxText => {
-                "MaxText: `remat_policy=minimal_offloaded`, or `remat_policy=custom` with those meant set to `offload` (`decoder_layer_input=offload`)"
+                "MaxText: `remat_policy=minimal_offloaded`, or `remat_policy=custom` with `offload` for the tensors to move (such as `decoder_layer_input=offload`)"
             }
             _ => "`jax.checkpoint` with the policy `jax.checkpoint_policies.save_and_offload_only_these_names`",
         }
@@ -298,7 +329,7 @@ impl Library {
         let has_backward = memory.has_backward();
         match self {
             Self::MaxText if memory.kept.are_in_parts => {
-                format!("MaxText: `num_vocab_tiling` {parts} times as large as it is")
+                format!("MaxText: a `num_vocab_tiling` {parts} times as large as now")
             }
             Self::MaxText => format!("MaxText: `num_vocab_tiling={parts}`"),
             _ if memory.kept.are_in_parts => {
@@ -398,5 +429,23 @@ mod tests {
         let words = Library::Jax.remat_each(&kinds);
         assert!(words.starts_with("`jax.checkpoint` around each `stage0_*`, `stage1_*`: "), "{words}");
         assert!(Library::Jax.remat("*").starts_with("`jax.checkpoint` around each block: "));
+    }
+
+    #[test]
+    fn of_the_first_layers_only_these_are_named() {
+        let words = Library::Linen.remat_first(18, "layer_*");
+        assert!(words.contains("for the first 18 of `layer_*` only; in plain JAX"), "{words}");
+        assert!(words.contains("`jax.checkpoint` around the first 18 of `layer_*`: their inputs"), "{words}");
+        assert!(!words.contains("each `layer_*`"), "{words}");
+        assert!(Library::Jax.remat_first(1, "*").starts_with("`jax.checkpoint` around the first block: its inputs"));
+    }
+
+    #[test]
+    fn what_equinox_does_not_donate_has_words_besides_its_inner_name() {
+        let names = ["dynamic_nodonate".to_owned()];
+        let words = Library::Equinox.called(&names, 4);
+        assert_eq!(words, "the arguments that are not donated yet (Equinox calls them `dynamic_nodonate`)");
+        assert_eq!(Library::Jax.called(&names, 4), "`dynamic_nodonate`");
+        assert_eq!(Library::Equinox.called(&["model".to_owned()], 4), "`model`");
     }
 }

@@ -1,6 +1,6 @@
 //! Rule `logits`: logits over a large vocabulary, and their gradient, held for all positions at once.
 
-use super::finding::{ChangesResults, Finding};
+use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
@@ -58,7 +58,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if is_remedied {
         finding.why.push_str(&case.unlike(&finding, bytes - bytes / u64::from(PARTS)));
     } else {
-        finding.why.push_str(" With that alone the peak hardly falls: other values then take as much.");
+        // Alone it is no way out.
+        finding.severity = Severity::Hint;
+        finding.why.push_str(" In chunks alone they hardly lower the peak: other values then take as much.");
     }
     finding.advice.push(Library::of(case).chunked_loss(PARTS, &case.memory));
     let nodes = || held.iter().filter_map(|t| case.node(t.buffer));
@@ -106,7 +108,10 @@ fn copied(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     };
     match held.iter().filter(is_copy).map(|t| t.size).total() {
         0 => String::new(),
-        bytes => format!(" {} of it are copies in another layout.", Bytes(bytes).short()),
+        bytes => {
+            let are = if held.iter().filter(is_copy).count() == 1 { "is a copy" } else { "are copies" };
+            format!(" {} of it {are} in another layout.", Bytes(bytes).short())
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod fragmentation;
 mod frozen;
 mod gathered;
 mod gradients;
+mod included;
 pub mod ipu;
 mod layout_copy;
 mod libraries;

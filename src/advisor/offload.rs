@@ -43,7 +43,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         let devices = topology.chips_per_host.saturating_mul(per_chip).min(u64::from(case.program.devices()));
         finding.advice.push(format!(
             "{} {} of host memory for it",
-            if devices == 1 { "it needs".to_owned() } else { format!("its {devices} devices on a host need") },
+            if devices == 1 { "it needs".to_owned() } else { format!("the {devices} devices of a host together need") },
             Bytes(bytes.saturating_mul(devices)).short()
         ));
     }

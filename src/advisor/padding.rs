@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{ProgramContext, counted};
+use crate::analysis::decompositions::Decompositions;
 use crate::analysis::what_if::Edit;
-use crate::model::{BufferId, Bytes, FastMap, FastSet, InstructionId, NO_ROW, Opcode, Program, percent};
+use crate::model::{BufferId, Bytes, FastSet, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "padding";
@@ -29,46 +30,6 @@ struct Waste {
     of_each: Vec<u64>,
     /// Bytes of it in arrays that the compiler's own decompositions take or make.
     decomposed: u64,
-}
-
-/// Decompositions of matrices that the compiler has of its own, by the targets of their calls, in words.
-const DECOMPOSITIONS: [(&str, &str); 4] = [
-    ("Cholesky", "the Cholesky decomposition"),
-    ("TriangularSolve", "the triangular solve"),
-    ("Qr", "the QR decomposition"),
-    ("LuDecompositionBlock", "the LU decomposition"),
-];
-
-/// The decomposition that makes an array or takes it as it is.
-fn decomposition(
-    program: &Program,
-    readers: &FastMap<InstructionId, &'static str>,
-    buffer: BufferId,
-) -> Option<&'static str> {
-    let at = program.buffers.instruction_of(buffer)?;
-    decomposes(program, at).or_else(|| readers.get(&at).copied())
-}
-
-/// What a call of a decomposition is, in words.
-fn decomposes(program: &Program, at: InstructionId) -> Option<&'static str> {
-    if program.instructions.opcode.get(at.index()) != Some(&Opcode::CUSTOM_CALL) {
-        return None;
-    }
-    let target = program.text.custom_call_target(at);
-    DECOMPOSITIONS.iter().find(|known| known.0.eq_ignore_ascii_case(&target)).map(|known| known.1)
-}
-
-/// What decompositions take, by the instruction that computes it.
-fn taken_by_decompositions(program: &Program) -> FastMap<InstructionId, &'static str> {
-    let mut readers = FastMap::default();
-    for at in program.instructions.ids() {
-        if let Some(words) = decomposes(program, at) {
-            for &row in program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW) {
-                readers.insert(InstructionId(row), words);
-            }
-        }
-    }
-    readers
 }
 
 /// A dimension of `size` that its tile rounds up. One size may be rounded up to 4 in one layout and to 128 in another:
@@ -108,11 +69,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share(total, SHARE) {
         return;
     }
-    let readers = taken_by_decompositions(case.program);
+    let decompositions = Decompositions::of(case.program);
     let mut decomposed_by = None;
     for waste in causes.values_mut() {
         for (&buffer, &bytes) in waste.buffers.iter().zip(&waste.of_each) {
-            if let Some(words) = decomposition(case.program, &readers, buffer) {
+            if let Some(words) = decompositions.of_buffer(case.program, buffer) {
                 waste.decomposed = waste.decomposed.saturating_add(bytes);
                 decomposed_by.get_or_insert(words);
             }
@@ -226,6 +187,29 @@ fn advice(Rounded { size, padded, tile }: Rounded, waste: &Waste) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advisor::sketch::{Sketch, array};
+    use crate::model::{ElementType, Opcode, Shape, ShapeNode};
+
+    #[test]
+    fn what_a_decomposition_takes_and_makes_need_not_be_merged() {
+        let mut sketch = Sketch::default();
+        let shape = || Shape::from_array(ShapeNode::tiled(ElementType::F32, &[4096, 23, 23], &[2, 1, 0], &[&[8, 128]]));
+        let x = sketch.argument(array(&[64], &[0]), "x");
+        let matrices = sketch.instruction(Opcode::COPY, shape(), &[x], "jit(f)/mul");
+        let call = sketch.instruction(Opcode::CUSTOM_CALL, shape(), &[matrices], "jit(f)/cholesky");
+        sketch.target(call, "Cholesky");
+        let end = sketch.instruction(Opcode::FUSION, array(&[64], &[0]), &[call], "jit(f)/sum");
+        for row in [matrices, call, end] {
+            sketch.alloc(row);
+        }
+        for row in [matrices, call, end] {
+            sketch.free(row);
+        }
+        let found = sketch.findings(1 << 30, run);
+        let advice: Vec<&String> = found.iter().flat_map(|finding| &finding.advice).collect();
+        assert!(advice.iter().any(|words| words.starts_with("the Cholesky decomposition pads")), "{advice:?}");
+        assert!(!advice.iter().any(|words| words.contains("merge it")), "{advice:?}");
+    }
 
     #[test]
     fn a_dimension_is_padded_to_what_its_own_layout_asks_for() {

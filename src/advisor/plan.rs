@@ -42,6 +42,8 @@ pub struct Plan {
     pub summary: String,
     /// The changes one by one, with cumulative effect.
     pub steps: Vec<Step>,
+    /// What to know before trusting the prediction of all of them.
+    pub warnings: Vec<String>,
 }
 
 /// A change of a plan, and the effect of all changes up to it.
@@ -237,6 +239,7 @@ fn of_prediction(
         summary: summary(&prediction.edits, prediction, capacity, fits),
         edits: prediction.edits.clone(),
         steps: Vec::new(),
+        warnings: prediction.warnings.clone(),
     }
 }
 
@@ -374,10 +377,10 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps)
         Edit::Remat(scope, None) => library.remat(scope),
         Edit::Remat(scope, Some(layers)) => {
             let enough = match layers {
-                1 => "the first is enough".to_owned(),
-                layers => format!("the first {layers} are enough, with a margin"),
+                1 => "one is enough".to_owned(),
+                layers => format!("{layers} are enough, with a margin"),
             };
-            format!("{} ({enough})", library.remat(scope))
+            format!("{} ({enough})", library.remat_first(*layers, scope))
         }
         Edit::Micro(parts) => {
             let now = u32::try_from(case.memory.micro_batches(case.program)).unwrap_or(1).max(1);

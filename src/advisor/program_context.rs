@@ -27,6 +27,9 @@ const MORE: f64 = 1.015;
 /// Fewer than one in so many bytes do not matter.
 const NEXT_TO_NOTHING: u64 = 1000;
 
+/// Fewer than one in so many bytes need no word where a sum is explained.
+const NOT_TO_SPEAK_OF: u64 = 50;
+
 /// What is allocated is this fraction (1/20) above the bytes that are live at once, or more, where the compiler fills the
 /// memory with what it need not compute again.
 const FILLED: u64 = 20;
@@ -287,15 +290,18 @@ impl<'a> ProgramContext<'a> {
     }
 
     /// Says what there is to gain at most when some temporaries are not there. No change can be named that does just
-    /// this, so nothing is saved for sure.
-    pub fn at_stake_without(&self, finding: &mut Finding, families: &[usize], at_most: &str) {
+    /// this, so nothing is saved for sure; `how` stands behind the bytes: `, if none of the copies is made`.
+    pub fn at_stake_without(&self, finding: &mut Finding, families: &[usize], how: &str) {
         if self.stop.check().is_err() {
             return;
         }
         let most = self.memory.without(self.program, families);
         let saved = self.saved(&most);
         finding.at_stake_bytes = finding.at_stake_bytes.or((saved > 0).then_some(Bytes(saved)));
-        finding.at_most = Some(at_most.to_owned());
+        finding.at_most = Some(match saved {
+            0 => how.trim_start_matches([',', ':', ' ']).to_owned(),
+            _ => format!("at most {} less{how}", Bytes(saved).short()),
+        });
     }
 
     /// The peak, which shares refer to.
@@ -377,28 +383,35 @@ impl<'a> ProgramContext<'a> {
         held.first().map(|t| self.describe(t.buffer)).unwrap_or_default()
     }
 
-    /// What to add where a change to some arguments saves more than the `alone` bytes that it takes off the `named` bytes
-    /// that they have: results of their shapes and types that have memory of their own change too. Empty where there are
-    /// none.
+    /// What to add where the changes of a finding to some arguments save more than the `alone` bytes that they take off
+    /// the `named` bytes of these, as results of as many elements that have memory of their own shrink too: by how much
+    /// both do, and what other values take of that. Empty where there are none.
     #[must_use]
-    pub fn counted_twice(&self, rows: &[usize], (named, alone): (u64, u64), saved: u64) -> String {
-        let mut wanted: BTreeMap<(ElementType, &[i64]), usize> = BTreeMap::new();
+    pub fn counted_twice(&self, finding: &Finding, rows: &[usize], (named, alone): (u64, u64)) -> String {
+        let mut wanted: BTreeMap<(ElementType, u64), usize> = BTreeMap::new();
         for node in rows.iter().filter_map(|&row| self.node(self.memory.base[row].buffer)) {
-            *wanted.entry((node.element_type, node.dimensions.as_slice())).or_default() += 1;
+            *wanted.entry((node.element_type, node.element_count())).or_default() += 1;
         }
         let mut is_next_value = |base: &&Base| {
             let node = self.node(base.buffer).filter(|_| matches!(base.role, Role::Result(_)));
-            let left = node.and_then(|node| wanted.get_mut(&(node.element_type, node.dimensions.as_slice())));
+            let left = node.and_then(|node| wanted.get_mut(&(node.element_type, node.element_count())));
             left.filter(|left| **left > 0).map(|left| *left -= 1).is_some()
         };
         let results = self.memory.base.iter().filter(|base| is_next_value(base)).map(|base| base.size).total();
-        if saved <= alone || !self.is_worth(results) {
-            return String::new();
-        }
+        let saved = finding.saves_bytes().filter(|saved| saved.0 > alone && finding.is_told());
+        let Some(saved) = saved.filter(|_| self.is_worth(results)) else { return String::new() };
+        let after = self.try_out(finding.edits());
+        let of_both = self.before.base.0.saturating_sub(after.base.0);
+        let others = of_both.saturating_sub(saved.0);
+        let others = match others {
+            _ if others <= of_both / NOT_TO_SPEAK_OF => String::new(),
+            _ => format!(", less {} that other values then take", Bytes(others).short()),
+        };
         format!(
-            " It is counted twice in what the change saves: as arguments ({}) and as results that are not written in their place ({}).",
+            " The change shrinks the arguments ({}) and results that are not written in their place ({}), by {} together{others}.",
             Bytes(named).short(),
-            Bytes(results).short()
+            Bytes(results).short(),
+            Bytes(of_both).short()
         )
     }
 
@@ -407,8 +420,16 @@ impl<'a> ProgramContext<'a> {
     #[must_use]
     pub fn unlike(&self, finding: &Finding, bytes: u64) -> String {
         let saved = finding.saves_bytes().map_or(0, |saved| saved.0);
-        if saved == 0 || !finding.is_told() {
+        if saved == 0 {
             return String::new();
+        }
+        if !finding.is_told() {
+            return if saved as f64 >= bytes as f64 * MORE {
+                " It may save more than these bytes, as other buffers at the peak become smaller or end earlier with them."
+            } else {
+                ""
+            }
+            .to_owned();
         }
         let after = self.try_out(finding.edits());
         // Packed by size, hardly more is allocated than is live.
@@ -417,10 +438,10 @@ impl<'a> ProgramContext<'a> {
         let share = saved as f64 / bytes.max(1) as f64;
         match share {
             ..LESS if is_filled => {
-                " It saves less than these bytes, as with room the compiler no longer computes again what it does now."
+                " It saves less than these bytes, as with room the compiler no longer recomputes what it recomputes now."
             }
             ..LESS if is_elsewhere && self.memory.rematerialised > 0 => {
-                " It saves less than these bytes: the peak is elsewhere then, or with room the compiler no longer computes again what it does now."
+                " It saves less than these bytes: the peak is elsewhere then, or with room the compiler no longer recomputes what it recomputes now."
             }
             ..LESS if is_elsewhere => " It saves less than these bytes, as the peak is elsewhere then.",
             MORE.. => " It saves more than these bytes: other buffers at the peak become smaller or end earlier with them.",

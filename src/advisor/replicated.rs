@@ -106,7 +106,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let devices = case.program.devices();
     let (rows, names) = named(case, &large);
     let mut finding = case.finding(NAME);
-    let saved = case.fill(&mut finding, edits(case, &names, devices));
+    case.fill(&mut finding, edits(case, &names, devices));
     let whole: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
     // Of small ones there are many shapes, which other arrays have too.
     let outlines: Vec<Vec<i64>> = large
@@ -164,7 +164,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             String::new()
         }
     );
-    finding.why.push_str(&case.counted_twice(&rows, (whole, whole - whole / u64::from(devices)), saved));
+    finding.why.push_str(&case.counted_twice(&finding, &rows, (whole, whole - whole / u64::from(devices))));
     let largest = case.describe(case.memory.base[rows[0]].buffer);
     finding.advice.push(format!(
         "shard them over the mesh: `NamedSharding(mesh, P(\"axis\"))` in `in_shardings` and for the initial value; the largest is {largest}"

@@ -7,7 +7,7 @@ use crate::analysis::packing::{Families, online};
 use crate::analysis::{ProgramAnalysis, ProgramParts, Stop};
 use crate::model::{
     Allocation, Assigned, BufferId, Bytes, Capacity, Computation, ComputationId, Device, ElementType, EventKind,
-    HeapEvent, HeapTrace, InstructionId, Layout, MemorySpace, Metadata, NO_ROW, Opcode, Program, ProgramText,
+    FastMap, HeapEvent, HeapTrace, InstructionId, Layout, MemorySpace, Metadata, NO_ROW, Opcode, Program, ProgramText,
     ProgramTextHandle, ScopedMemory, Shape, ShapeId, ShapeNode,
 };
 
@@ -24,6 +24,8 @@ pub struct Sketch {
 struct Words {
     op_names: Vec<String>,
     scratch: Vec<Vec<ScopedMemory>>,
+    /// Targets of custom calls, where they have one.
+    targets: FastMap<u32, String>,
 }
 
 impl ProgramText for Words {
@@ -36,6 +38,9 @@ impl ProgramText for Words {
     fn metadata(&self, instruction: InstructionId) -> Metadata {
         let op_name = self.op_names.get(instruction.index()).cloned().unwrap_or_default();
         Metadata { op_name, ..Metadata::default() }
+    }
+    fn custom_call_target(&self, instruction: InstructionId) -> String {
+        self.targets.get(&instruction.0).cloned().unwrap_or_default()
     }
     fn scoped_memory(&self, instruction: InstructionId) -> Vec<ScopedMemory> {
         self.scratch.get(instruction.index()).cloned().unwrap_or_default()
@@ -112,6 +117,11 @@ impl Sketch {
     /// Adds the heap event that frees a buffer.
     pub fn free(&mut self, buffer: u32) {
         self.events.push(HeapEvent { kind: EventKind::Free, buffer, canonical: NO_ROW });
+    }
+
+    /// Names the target of a custom call.
+    pub fn target(&mut self, call: u32, target: &str) {
+        self.words.targets.insert(call, target.to_owned());
     }
 
     /// Sets the VMEM scratch of an instruction, in bytes.

@@ -11,7 +11,7 @@ use crate::analysis::flow::label::COPY_OF;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{
-    BufferId, Bytes, Category, ElementType, InstructionId, Opcode, Program, ShapeNode, outline, percent,
+    BufferId, Bytes, Category, ElementType, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline, percent,
 };
 
 /// Name of the rule.
@@ -179,10 +179,30 @@ fn without_padding(case: &ProgramContext<'_>, padded: &[(BufferId, u64)]) -> Opt
 
 /// Whether attention in a program reads its cache page by page, by the name of a kernel or an operation.
 fn is_paged(program: &Program) -> bool {
-    program.instructions.ids().any(|at| {
-        program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL)
-            && (program.text.op_name(at).contains("paged") || program.text.instruction_name(at).contains("paged"))
-    })
+    program.instructions.ids().any(|at| is_paged_kernel(program, at))
+}
+
+fn is_paged_kernel(program: &Program, at: InstructionId) -> bool {
+    program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL)
+        && (program.text.op_name(at).contains("paged") || program.text.instruction_name(at).contains("paged"))
+}
+
+/// Whether a kernel that reads a paged cache takes more query heads than the cache has heads: they share them already.
+fn is_grouped(program: &Program, cache: &ShapeNode) -> bool {
+    let heads = |node: &ShapeNode| {
+        let mut last = node.dimensions.iter().rev();
+        Some((*last.next()?, *last.next()?))
+    };
+    let Some((size, own)) = heads(cache) else { return false };
+    let is_query = |row: &u32| {
+        let shape = program.shape_of(InstructionId(*row)).filter(|_| *row != NO_ROW);
+        let node = shape.map(|shape| shape.root()).filter(|node| node.dimensions.len() == 3);
+        node.and_then(heads).is_some_and(|(of_head, count)| of_head == size && count > own)
+    };
+    program
+        .instructions
+        .ids()
+        .any(|at| is_paged_kernel(program, at) && program.instructions.operands_of(at).iter().any(is_query))
 }
 
 /// Whether a loop collects the next values of some arguments, as results with memory of their own.
@@ -232,10 +252,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         size - (size / bits.max(8)).saturating_mul(8).min(size)
     };
     let in_8_bits: u64 = rows.iter().map(|&row| beyond(row)).total();
-    let mut saved = 0;
     if is_wide {
         let to = ElementType::from_name("f8e4m3fn").unwrap_or(ElementType::BF16);
-        saved = case.fill(&mut finding, vec![Edit::Dtype(Arguments(names.clone()), to)]);
+        case.fill(&mut finding, vec![Edit::Dtype(Arguments(names.clone()), to)]);
         finding.changes_results = ChangesResults::Yes;
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
@@ -284,7 +303,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             (false, _) => "",
         }
     );
-    finding.why.push_str(&case.counted_twice(&rows, (bytes, in_8_bits), saved));
+    finding.why.push_str(&case.counted_twice(&finding, &rows, (bytes, in_8_bits)));
     let devices = case.program.devices();
     let parts = largest.map_or(1, |row| parts(case, row));
     if parts > 1 && i64::from(devices) > parts {
@@ -328,9 +347,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         // Keys and values of a single head have no heads to share.
         let has_heads =
             node.is_none_or(|node| node.dimensions.len() < 4 || node.dimensions.iter().rev().nth(1) != Some(&1));
-        let mut others = vec!["attention to a sliding window, whose layers need a cache no longer than that"];
-        if has_heads {
-            others.insert(0, "fewer key and value heads (grouped-query attention), where each query head has its own");
+        let mut others =
+            vec!["a cache no longer than the window in layers with sliding-window attention, if not done yet"];
+        if has_heads && !node.is_some_and(|node| is_grouped(case.program, node)) {
+            others.insert(0, "fewer key and value heads (grouped-query attention), if not in use yet");
         }
         if !is_paged {
             others.push("a paged cache");
@@ -340,4 +360,31 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     finding.buffers.extend(padded.iter().chain(&relaid).map(|copy| copy.0));
     findings.push(finding);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advisor::sketch::{Sketch, array};
+
+    /// Advice for a paged cache of four heads that a kernel reads for so many query heads.
+    fn advice(query_heads: i64) -> Vec<String> {
+        let mut sketch = Sketch::default();
+        let cache = sketch.argument(array(&[4096, 32, 4, 128], &[3, 2, 1, 0]), "kv_caches[0]");
+        let query = sketch.argument(array(&[8, query_heads, 128], &[2, 1, 0]), "queries");
+        let shape = array(&[8, query_heads, 128], &[2, 1, 0]);
+        let call = sketch.instruction(Opcode::CUSTOM_CALL, shape, &[query, cache], "jit(f)/ragged_paged_attention");
+        sketch.alloc(call);
+        sketch.free(call);
+        let found = sketch.findings(1 << 30, run);
+        assert_eq!(found.len(), 1, "{found:?}");
+        found.into_iter().flat_map(|finding| finding.advice).collect()
+    }
+
+    #[test]
+    fn grouped_queries_are_offered_only_where_they_are_not_in_use() {
+        let is_offered = |query_heads| advice(query_heads).iter().any(|words| words.contains("grouped-query"));
+        assert!(is_offered(4));
+        assert!(!is_offered(8), "eight query heads share four heads of the cache");
+    }
 }

@@ -179,7 +179,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, may_be_cut: bool) {
     if case.memory.has_checkpoints() && !is_of_samples() {
         finding.advice.push("the layers are checkpointed already, and fewer samples take no less".to_owned());
     } else if case.memory.has_checkpoints() {
-        finding.advice.push("the layers are checkpointed already: beside that, fewer samples at a time, as micro-batches or on more devices".to_owned());
+        finding.advice.push("the layers are checkpointed already; what helps further is fewer samples at a time, in micro-batches or on more devices".to_owned());
     } else if case.memory.has_backward() {
         finding
             .advice

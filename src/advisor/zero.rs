@@ -58,7 +58,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         listed(&names, 3),
         if holders == devices { "every device".to_owned() } else { format!("{holders} devices each") }
     );
-    finding.why.push_str(&case.counted_twice(&rows, (bytes, bytes - bytes / u64::from(holders)), saved));
+    finding.why.push_str(&case.counted_twice(&finding, &rows, (bytes, bytes - bytes / u64::from(holders))));
     finding.advice.push(library.shard_state().to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

@@ -8,6 +8,7 @@ pub mod caution;
 pub mod class;
 pub mod compare;
 pub mod contributors;
+pub mod decompositions;
 pub mod events;
 pub mod failure;
 pub mod flow;

@@ -115,7 +115,7 @@ fn a_saving_that_includes_something_else_says_so_as_the_report_does() {
     let document = harness.state().files.current().expect("open").document.clone();
     let advice = highwater::advisor::advise(&document.profile, &document.analysis);
     let finding = advice.findings.iter().find(|finding| finding.rule == "activations").expect("it has activations");
-    let (freed, what) = finding.includes.expect("the attention scores");
+    let &(freed, what) = finding.includes.first().expect("the attention scores");
     let (saves, named) = (finding.saves_bytes().expect("a saving"), finding.at_stake_bytes.expect("what it names"));
     assert!(saves > named && what == "attention scores", "{saves:?} of {named:?}, {freed:?}");
     let words = finding.includes_in_words(UnitSystem::Binary).expect("words");

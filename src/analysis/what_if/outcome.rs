@@ -53,22 +53,35 @@ impl Prediction {
         high <= low * WIDEST + ROUNDED
     }
 
+    /// What is certain where the bytes cannot be told ([`Self::is_told`]): `fits with at least 8.20 GiB to spare`; `None` if
+    /// the capacity is unknown.
+    #[must_use]
+    pub fn certainly(&self, capacity: Option<u64>, units: UnitSystem) -> Option<String> {
+        let (low, high) = (self.allocated_range.0.0, self.allocated_range.1.0);
+        let apart = |a: u64, b: u64| a.checked_sub(b).filter(|&bytes| bytes > 0).map(|bytes| units.short(Bytes(bytes)));
+        Some(match self.verdict {
+            TryVerdict::Fits => match capacity.and_then(|capacity| apart(capacity, high)) {
+                Some(spare) => format!("fits with at least {spare} to spare"),
+                None => "fits".to_owned(),
+            },
+            TryVerdict::MayFit => "may fit".to_owned(),
+            TryVerdict::Over => match capacity.and_then(|capacity| apart(low, capacity)) {
+                Some(over) => format!("does not fit: it is at least {over} over"),
+                None => "does not fit".to_owned(),
+            },
+            TryVerdict::Unknown => return None,
+        })
+    }
+
     /// The verdict where the bytes cannot be told ([`Self::is_told`]).
     #[must_use]
     pub fn verdict_in_words(&self, capacity: Option<u64>, units: UnitSystem) -> String {
-        let (low, high) = (self.allocated_range.0.0, self.allocated_range.1.0);
-        let apart = |a: u64, b: u64| a.checked_sub(b).filter(|&bytes| bytes > 0).map(|bytes| units.short(Bytes(bytes)));
+        let Some(certainly) = self.certainly(capacity, units) else { return UNTOLD.to_owned() };
         match self.verdict {
-            TryVerdict::Fits => match capacity.and_then(|capacity| apart(capacity, high)) {
-                Some(spare) => format!("fits with at least {spare} to spare, but {UNTOLD}"),
-                None => format!("fits, but {UNTOLD}"),
-            },
-            TryVerdict::MayFit => format!("may fit: {UNTOLD}"),
-            TryVerdict::Over => match capacity.and_then(|capacity| apart(low, capacity)) {
-                Some(over) => format!("does not fit: it is at least {over} over"),
-                None => format!("does not fit; {UNTOLD}"),
-            },
-            TryVerdict::Unknown => UNTOLD.to_owned(),
+            TryVerdict::Fits => format!("{certainly}, but {UNTOLD}"),
+            TryVerdict::MayFit => format!("{certainly}: {UNTOLD}"),
+            _ if certainly.contains(':') => certainly,
+            _ => format!("{certainly}; {UNTOLD}"),
         }
     }
 

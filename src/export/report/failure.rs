@@ -255,7 +255,7 @@ fn peak_buffer(buffer: &crate::model::PeakBuffer) -> Value {
 }
 
 fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top: usize) -> Lines {
-    let code = failure.error_code.as_deref().map(|code| format!(", {code}")).unwrap_or_default();
+    let code = failure.error_code.as_deref().map(|code| format!("{code}, ")).unwrap_or_default();
     let process = failure.process.as_deref().map(|p| format!(", {p}")).unwrap_or_default();
     let again = match (failure.repeats, failure.last_place) {
         (0, _) => String::new(),
@@ -289,12 +289,7 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
     }
     Lines {
         title: explanation.title.clone(),
-        place: format!(
-            "{} ({}{code}, line {}{process}{again}{others})",
-            failure.kind.title(),
-            failure.kind.name(),
-            failure.line
-        ),
+        place: format!("{} ({code}line {}{process}{again}{others})", failure.kind.title(), failure.line),
         message: failure.message.clone(),
         sentences: explanation.sentences.clone(),
         sizes: explanation.readouts.iter().map(|(role, sizes)| (role.title(), sizes.clone())).collect(),

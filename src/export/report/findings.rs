@@ -91,6 +91,9 @@ pub struct PlanReport {
     pub changes_results: &'static str,
     /// The changes in order, with the memory needed after each.
     pub steps: Vec<StepReport>,
+    /// Caveats of the prediction, which those of the findings that it takes its changes from need not have.
+    #[serde(skip)]
+    warnings: Vec<String>,
 }
 
 /// A step of a plan.
@@ -180,6 +183,7 @@ pub fn plans(profile: &Profile, advice: &Advice) -> Vec<PlanReport> {
         over_by_bytes: plan.over,
         changes_results: plan.changes_results.name(),
         steps: plan.steps.iter().map(step).collect(),
+        warnings: plan.warnings.clone(),
     };
     advice.plans.iter().map(row).collect()
 }
@@ -295,11 +299,12 @@ fn sentence(batch: &BatchReport) -> String {
         ),
         largest if largest >= batch.per_device.saturating_mul(MOST_TIMES) => {
             format!(
-                "Batches of up to at least {} {unit} are predicted to fit; it is {} now{guess}",
+                "Batches of up to {} {unit} are predicted to fit, and larger ones were not tried; it is {} now{guess}",
                 count(largest),
                 count(batch.per_device)
             )
         }
+        1 => format!("A batch of 1 {unit} is predicted to fit{maybe}; it is {} now{guess}", count(batch.per_device)),
         largest => format!(
             "Batches of up to about {} {unit} are predicted to fit{maybe}; it is {} now{guess}",
             count(largest),
@@ -316,6 +321,9 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
             let _ = writeln!(out, "    {}. {}", i + 1, step_text(step));
         }
         let _ = writeln!(out, "    {}", tried(&plan.edits));
+        for warning in &plan.warnings {
+            let _ = writeln!(out, "    caution: {warning}");
+        }
     }
     for batch in batches {
         let _ = writeln!(out, "batch: {}", sentence(batch));
@@ -354,7 +362,8 @@ pub fn document(out: &mut Document, findings: &[FindingReport], plans: &[PlanRep
             number: Some(i + 1),
             ..Item::new(0, Line::marked(&step_text(step)))
         };
-        out.list(plan.steps.iter().enumerate().map(step).collect());
+        let caution = |warning: &String| Item::new(1, Line::marked(&format!("caution: {warning}")));
+        out.list(plan.steps.iter().enumerate().map(step).chain(plan.warnings.iter().map(caution)).collect());
     }
     for batch in batches {
         out.paragraph(format!("{}.", sentence(batch)));
@@ -374,3 +383,29 @@ pub fn document(out: &mut Document, findings: &[FindingReport], plans: &[PlanRep
 
 /// Longest change that is written out.
 const WRITTEN_OUT: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_batch_is_said_as_a_number_of_samples() {
+        let words = |now, fits| {
+            sentence(&BatchReport {
+                program: String::new(),
+                per_device: now,
+                largest_that_fits: fits,
+                largest_that_may_fit: fits,
+                is_guess: false,
+                unit: "per device".to_owned(),
+            })
+        };
+        assert_eq!(words(2, 1), "A batch of 1 per device is predicted to fit; it is 2 now");
+        assert_eq!(words(8, 20), "Batches of up to about 20 per device are predicted to fit; it is 8 now");
+        let most = words(4, 4 * MOST_TIMES);
+        assert_eq!(
+            most,
+            "Batches of up to 256 per device are predicted to fit, and larger ones were not tried; it is 4 now"
+        );
+    }
+}

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::analysis::Scene;
+use crate::analysis::decompositions::Decompositions;
+use crate::analysis::shape_groups::ShapeGroup;
 use crate::export::document::{Document, Line, Table};
 use crate::model::Bytes;
 
@@ -30,8 +32,11 @@ pub struct PaddingReport {
     pub waste_bytes: u64,
     /// Bytes by which the peak would fall without their padding.
     pub saves_at_peak_bytes: u64,
-    /// Other forms the shape could take.
+    /// Other forms the shape could take; none where a decomposition fixes it.
     pub other_forms: Vec<FormReport>,
+    /// The decomposition that takes or makes most of them, in words.
+    #[serde(skip)]
+    pub fixed_by: Option<&'static str>,
 }
 
 /// Another form of a shape.
@@ -49,8 +54,13 @@ pub struct FormReport {
 
 /// The padded shapes at the peak, largest possible saving first.
 pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
-    scene
-        .wasting_shapes()
+    let groups = scene.wasting_shapes();
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let decompositions = Decompositions::of(scene.program);
+    let fixed_by = |group: &ShapeGroup| decompositions.of_most(scene.program, &group.buffers);
+    groups
         .iter()
         .take(top)
         .enumerate()
@@ -63,7 +73,8 @@ pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
             useful_bytes: group.useful.0,
             waste_bytes: group.waste.0,
             saves_at_peak_bytes: group.saves.0,
-            other_forms: if row < WITH_FORMS { scene.forms(group) } else { Vec::new() }
+            fixed_by: fixed_by(group),
+            other_forms: if row < WITH_FORMS && fixed_by(group).is_none() { scene.forms(group) } else { Vec::new() }
                 .into_iter()
                 .map(|form| FormReport {
                     change: form.what.words,
@@ -100,7 +111,11 @@ pub fn document(out: &mut Document, rows: &[PaddingReport], peak: Option<u64>) {
     ]);
     for row in worth(rows, peak) {
         let best = row.other_forms.iter().min_by_key(|form| form.peak_after_bytes);
-        let best = best.map_or_else(String::new, |form| format!("{}: {}", form.change, Bytes(form.each_bytes).short()));
+        let best = match (best, row.fixed_by) {
+            (Some(form), _) => format!("{}: {}", form.change, Bytes(form.each_bytes).short()),
+            (None, Some(words)) => format!("none: {words} takes or makes it"),
+            (None, None) => String::new(),
+        };
         table.row([
             Line::code(format!("{}{}", row.shape, row.layout)),
             Line::count(row.buffers),
@@ -123,10 +138,45 @@ pub fn write(out: &mut String, rows: &[PaddingReport], peak: Option<u64>) {
         let saves = Bytes(row.saves_at_peak_bytes).short();
         let each = format!("{} each, {} of it data", Bytes(row.each_bytes).short(), Bytes(row.useful_bytes).short());
         let _ = writeln!(out, "      {}{}  x{}, {each}, saves {saves}", row.shape, row.layout, row.buffers);
+        if let Some(words) = row.fixed_by {
+            let _ = writeln!(
+                out,
+                "        no other form: {words} takes or makes it, in a layout that the compiler chooses"
+            );
+        }
         for form in &row.other_forms {
             let each = Bytes(form.each_bytes).short();
             let after = Bytes(form.peak_after_bytes).short();
             let _ = writeln!(out, "        {}: {each} each, {}, peak {after}", form.change, form.effect);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_decomposition_takes_is_offered_no_other_form() {
+        let row = |fixed_by| PaddingReport {
+            shape: "f32[4096,23,23]".to_owned(),
+            layout: "{2,1,0}".to_owned(),
+            buffers: 3,
+            buffers_everywhere: 3,
+            each_bytes: 48 << 20,
+            useful_bytes: 8 << 20,
+            waste_bytes: 120 << 20,
+            saves_at_peak_bytes: 34 << 20,
+            other_forms: Vec::new(),
+            fixed_by,
+        };
+        let text = |fixed_by| {
+            let mut out = String::new();
+            write(&mut out, &[row(fixed_by)], Some(256 << 20));
+            out
+        };
+        let words = text(Some("the Cholesky decomposition"));
+        assert!(words.contains("no other form: the Cholesky decomposition takes or makes it"), "{words}");
+        assert!(!text(None).contains("no other form"));
     }
 }

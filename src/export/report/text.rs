@@ -270,7 +270,7 @@ fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if:
         line("allocated", expected, Some(space.allocated_bytes));
     }
     line("always live", what_if.base_bytes, Some(space.always_live_bytes));
-    if let Some(band) = &what_if.band {
+    if let Some(band) = what_if.band.as_ref().filter(|_| what_if.is_told) {
         let _ = writeln!(out, "      prediction      {band}");
     }
     for warning in &what_if.warnings {
