@@ -1,24 +1,23 @@
 //! What lies in the memory of results before they do: it loses that memory where an argument is donated to the result.
 
 use super::base::{Base, Role};
-use super::memory::{Memory, is_alike};
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::flow::{Value, is_blank};
-use crate::model::{BufferId, InstructionId, Opcode, Program};
+use crate::model::{BufferId, InstructionId, Opcode, Program, outline};
 
 /// A buffer that lies in a result's memory before the result does, such as a gradient or an array that a loop fills.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lodger {
-    size: u64,
+    pub(super) size: u64,
     /// First and last byte in the allocation.
-    place: (u64, u64),
+    pub(super) place: (u64, u64),
     /// First and last program point.
-    first: u32,
-    last: u32,
+    pub(super) first: u32,
+    pub(super) last: u32,
     /// Whether it has the size and shape of the result.
-    is_like_result: bool,
+    pub(super) is_like_result: bool,
     /// Whether it has the dimensions of what is returned in another layout.
-    is_relaid: bool,
+    pub(super) is_relaid: bool,
 }
 
 /// Share of a result's bytes below which what lies in its memory does not matter.
@@ -86,34 +85,8 @@ fn updates_in_place(program: &Program, at: InstructionId) -> bool {
     )
 }
 
-impl Memory {
-    /// What is in a result's memory while the argument to be donated to it is still read: bytes, and first and last
-    /// time; program points where there is no heap.
-    pub(super) fn lodgers(&self, argument: usize, result: usize) -> Vec<(u64, u32, u32)> {
-        self.lodgers_until(result, self.last_read.get(argument).copied().unwrap_or(0))
-    }
-
-    /// What is in a result's memory besides the result, at any time; as [`Self::lodgers`].
-    pub(super) fn all_lodgers(&self, result: usize) -> Vec<(u64, u32, u32)> {
-        self.lodgers_until(result, u32::MAX)
-    }
-
-    /// As [`Self::all_lodgers`], without arrays of the result's own shape: what a loop collects into the result.
-    pub(super) fn lodgers_unlike(&self, result: usize) -> Vec<(u64, u32, u32)> {
-        self.lodgers_where(result, u32::MAX, |lodger| !lodger.is_like_result)
-    }
-
-    fn lodgers_until(&self, result: usize, last: u32) -> Vec<(u64, u32, u32)> {
-        self.lodgers_where(result, last, |_| true)
-    }
-
-    fn lodgers_where(&self, result: usize, last: u32, is_meant: impl Fn(&Lodger) -> bool) -> Vec<(u64, u32, u32)> {
-        let has_heap = !self.points.is_empty();
-        let time = |point: u32| if has_heap { 2 * self.points.partition_point(|&p| p < point) as u32 } else { point };
-        let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);
-        // What has another layout than the argument is never written in its place, such as the state of a loop.
-        let until = |lodger: &Lodger| if lodger.is_relaid { lodger.last } else { lodger.last.min(last) };
-        let conflicts = own.iter().filter(|lodger| (lodger.first < last || lodger.is_relaid) && is_meant(lodger));
-        conflicts.map(|lodger| (lodger.size, time(lodger.first), time(until(lodger)))).collect()
-    }
+/// Whether two buffers have the same size and, dimensions of 1 aside, the same shape.
+pub(super) fn is_alike(program: &Program, a: BufferId, b: BufferId) -> bool {
+    let outline = |buffer| program.buffer_node(buffer).map(|n| (outline(&n.dimensions), n.element_type));
+    program.buffers.size_of(a) == program.buffers.size_of(b) && outline(a) == outline(b)
 }

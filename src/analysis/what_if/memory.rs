@@ -11,7 +11,7 @@ use super::edit::Arguments;
 use super::followers::{Followers, Temporaries};
 use super::follows::{Divided, Follows};
 use super::global_batch::GlobalBatch;
-use super::lodgers::{Lodger, lodgers_of};
+use super::lodgers::{Lodger, is_alike, lodgers_of};
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::resize;
@@ -29,7 +29,7 @@ use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
     Allocation, AllocationId, BufferId, Device, DeviceKind, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW,
-    Opcode, Program, TpuGeneration, outline,
+    Opcode, Program, TpuGeneration,
 };
 
 /// Temporaries below this fraction (1/20) of what is allocated leave the compiler nothing to save.
@@ -359,6 +359,36 @@ impl Memory {
         Named { families: &self.families, names: &self.family_names, passes: &self.kept.passes, makers: &self.makers }
     }
 
+    /// What is in a result's memory while the argument to be donated to it is still read: bytes, and first and last
+    /// time; program points where there is no heap.
+    pub(super) fn lodgers(&self, argument: usize, result: usize) -> Vec<(u64, u32, u32)> {
+        self.lodgers_until(result, self.last_read.get(argument).copied().unwrap_or(0))
+    }
+
+    /// What is in a result's memory besides the result, at any time; as [`Self::lodgers`].
+    pub(super) fn all_lodgers(&self, result: usize) -> Vec<(u64, u32, u32)> {
+        self.lodgers_until(result, u32::MAX)
+    }
+
+    /// As [`Self::all_lodgers`], without arrays of the result's own shape: what a loop collects into the result.
+    pub(super) fn lodgers_unlike(&self, result: usize) -> Vec<(u64, u32, u32)> {
+        self.lodgers_where(result, u32::MAX, |lodger| !lodger.is_like_result)
+    }
+
+    fn lodgers_until(&self, result: usize, last: u32) -> Vec<(u64, u32, u32)> {
+        self.lodgers_where(result, last, |_| true)
+    }
+
+    fn lodgers_where(&self, result: usize, last: u32, is_meant: impl Fn(&Lodger) -> bool) -> Vec<(u64, u32, u32)> {
+        let has_heap = !self.points.is_empty();
+        let time = |point: u32| if has_heap { 2 * self.points.partition_point(|&p| p < point) as u32 } else { point };
+        let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);
+        // What has another layout than the argument is never written in its place, such as the state of a loop.
+        let until = |lodger: &Lodger| if lodger.is_relaid { lodger.last } else { lodger.last.min(last) };
+        let conflicts = own.iter().filter(|lodger| (lodger.first < last || lodger.is_relaid) && is_meant(lodger));
+        conflicts.map(|lodger| (lodger.size, time(lodger.first), time(until(lodger)))).collect()
+    }
+
     /// Whether a family of the forward pass is live when the backward pass begins.
     #[must_use]
     pub fn is_kept(&self, family: usize) -> bool {
@@ -529,12 +559,6 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
         Some(Base { allocation: AllocationId(row as u32), size: allocation.size.0, buffer, largest, role, returned })
     };
     program.allocations.par_iter().enumerate().filter_map(base).collect()
-}
-
-/// Whether two buffers have the same size and, dimensions of 1 aside, the same shape.
-pub(super) fn is_alike(program: &Program, a: BufferId, b: BufferId) -> bool {
-    let outline = |buffer| program.buffer_node(buffer).map(|n| (outline(&n.dimensions), n.element_type));
-    program.buffers.size_of(a) == program.buffers.size_of(b) && outline(a) == outline(b)
 }
 
 /// Last point at which each argument is read, through views and prefetches.

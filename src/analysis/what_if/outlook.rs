@@ -30,7 +30,7 @@ const MORE_PUT_OFF: f64 = 0.1;
 const POSTPONED: f64 = 1.1;
 
 /// How many times what is expected of checkpoints the program took that put off the most gradients.
-const PUT_OFF_MOST: f64 = 2.6;
+const PUT_OFF_MOST: f64 = 3.3;
 
 /// Share of what is expected of checkpoints that a program may take less: one that may postpone gradients, and one whose
 /// layers are no scan.
@@ -534,7 +534,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         if let Some(put_off) = self.trial.put_off {
             warnings.push(state.put_off_in_words(Bytes(put_off.bytes)));
         } else if self.may_not_do_if_put_off() {
-            warnings.push("the layers are no scan: in 14 of 116 real programs the compiler then put off the gradients of weights, so that what several layers compute again lived at once, and needed 1.4 to 2.6 times as much; a scan over the layers, each checkpointed, keeps to one at a time".to_owned());
+            warnings.push("the layers are not a scan: in 14 of 116 real programs the compiler then put off the gradients of weights, so that the recomputed values of several layers were live at once, and the program needed 1.4 to 3.3 times as much; in a scan over checkpointed layers only one layer's are".to_owned());
         }
         let lowest = self.base.saturating_add((live as f64 * state.least_factor) as u64);
         // What needs less than the program that the compiler has made is packed without more recomputation.

@@ -354,7 +354,9 @@ impl Memory {
             );
         }
         let resizes = kinds.dimension || kinds.dtype || kinds.compute || kinds.batch || kinds.constrain;
-        if resizes && self.vmem > 0 && self.temporaries() < 4 * self.vmem {
+        // What is next to nothing beside the rest makes no difference wherever it is.
+        let matters = self.temporaries() >= self.allocated / 100;
+        if resizes && matters && self.vmem > 0 && self.temporaries() < 4 * self.vmem {
             warnings.push(format!(
                 "temporaries take {}, less than four times the VMEM of {}: if their size changes they may move into or out of VMEM",
                 Bytes(self.temporaries()).short(),
@@ -364,7 +366,7 @@ impl Memory {
     }
 
     /// The expected error in words: how many of the programs that were really changed so and compiled came how near to
-    /// what was predicted at first sight, before any rule was mended on them (sets 13 to 20 of `tests/predictions`,
+    /// what was predicted at first sight, before any rule was mended on them (sets 13 to 24 of `tests/predictions`,
     /// all of them for TPUs).
     pub(super) fn band(&self, kinds: Kinds) -> String {
         let or_vmem = match self.vmem {
@@ -372,15 +374,15 @@ impl Memory {
             vmem => format!(" or {} (the size of the VMEM)", Bytes(vmem).short()),
         };
         let measured = [
-            (kinds.donation, "donation", 54, "51 came within 10 %, 42 within 3 %".to_owned()),
-            (kinds.dimension, "another size", 63, "49 came within 10 %, 43 within 3 %".to_owned()),
-            (kinds.batch, "another batch", 260, format!("200 came within 10 %{or_vmem}, 170 within 3 %")),
-            (kinds.dtype, "another type", 25, format!("17 came within 10 %{or_vmem}")),
-            (kinds.compute, "computing in another type", 48, "26 came within 10 %".to_owned()),
-            (kinds.sharding, "sharding", 41, "27 came within 22 %; arguments and results are exact".to_owned()),
+            (kinds.donation, "donation", 57, "54 came within 10 %, 45 within 3 %".to_owned()),
+            (kinds.dimension, "another size", 66, "52 came within 10 %, 46 within 3 %".to_owned()),
+            (kinds.batch, "another batch", 279, format!("215 came within 10 %{or_vmem}, 180 within 3 %")),
+            (kinds.dtype, "another type", 27, format!("18 came within 10 %{or_vmem}")),
+            (kinds.compute, "computing in another type", 50, "28 came within 10 %".to_owned()),
+            (kinds.sharding, "sharding", 43, "28 came within 22 %; arguments and results are exact".to_owned()),
             (kinds.constrain, "constrained activations", 8, "3 came within 10 %".to_owned()),
-            (kinds.parts, "computing in parts", 49, "42 came within 10 %".to_owned()),
-            (kinds.remat, "checkpoints", 166, "130 came within 22 %, 106 within 10 %".to_owned()),
+            (kinds.parts, "computing in parts", 53, "45 came within 10 %".to_owned()),
+            (kinds.remat, "checkpoints", 184, "146 came within 22 %, 121 within 10 %".to_owned()),
         ];
         let on_tpus = if self.is_gpu { " for TPUs" } else { "" };
         let of = |(_, what, programs, came): &(bool, &str, u32, String)| {
