@@ -175,6 +175,8 @@ pub struct Memory {
     pub(super) sorted_rows: OnceLock<Vec<i64>>,
     /// What loops recompute in each step, once somebody asked: see [`super::in_loops`].
     pub(super) recomputed_in_loops: OnceLock<Vec<u32>>,
+    /// What layers pass on, once somebody asked: see [`super::put_off`].
+    pub(super) residual_stream: OnceLock<Option<(u32, f64)>>,
     /// Whether each row of [`Self::base`] is divided over the devices of the batch, once somebody asked.
     divided_with_batch: OnceLock<Vec<bool>>,
     /// What is kept for gradients of weights alone, once somebody asked.
@@ -339,6 +341,7 @@ impl Memory {
             sorted_rows: OnceLock::new(),
             recomputed_in_loops: OnceLock::new(),
             postponed: OnceLock::new(),
+            residual_stream: OnceLock::new(),
             divided_with_batch: OnceLock::new(),
             has_backward: OnceLock::new(),
             has_checkpoints: OnceLock::new(),

@@ -15,6 +15,7 @@ use super::memory::Memory;
 use super::segments::Segments;
 use super::state::State;
 use crate::analysis::names::pass::Pass;
+use crate::analysis::once::once;
 use crate::model::{Bytes, FastMap, FastSet, Program, ShapeNode, outline};
 
 /// What of the training state is divided over the devices of the batch.
@@ -71,6 +72,95 @@ impl Memory {
             sharding.is_some_and(|sharding| devices.divide(sharding))
         };
         (0..self.base.len()).map(is_divided).collect()
+    }
+
+    /// A family that holds the residual stream, which layers pass on, and how many times its bytes the products with the
+    /// weights of all layers have as inputs and outputs; `None` where weights are not those of plain layers, as of experts.
+    /// Worked out once.
+    fn residual_stream(&self, program: &Program) -> Option<(u32, f64)> {
+        *once(&self.residual_stream, || self.find_residual_stream(program))
+    }
+
+    fn find_residual_stream(&self, program: &Program) -> Option<(u32, f64)> {
+        let devices = BatchDevices::new(program, &self.base, &self.data);
+        // Those that are frozen, too: what adapters of low rank need is what the matrices beside them would.
+        let weights: Vec<Vec<i64>> =
+            self.trained.iter().filter_map(|&row| self.whole(program, devices.as_ref(), row)).collect();
+        let elements = |whole: &[i64]| whole.iter().fold(1f64, |product, &size| product * size as f64);
+        // Nearly every matrix has the width that layers pass on.
+        let mut shares: FastMap<i64, f64> = FastMap::default();
+        for whole in &weights {
+            for &size in whole.iter().filter(|&&size| size > 1) {
+                *shares.entry(size).or_default() += elements(whole);
+            }
+        }
+        let most = shares.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+        let width = most?.0;
+        let mut all = 0f64;
+        for whole in weights.iter().filter(|whole| whole.contains(&width)) {
+            let made = elements(whole) / width as f64;
+            if made <= WIDEST_LAYER * width as f64 {
+                all += made;
+            } else if whole.iter().filter(|&&size| size > 1).count() > 2 {
+                // Experts, but no table of words.
+                return None;
+            }
+        }
+        let batch = self.data.first().map(DataArgument::batch).filter(|&batch| batch > 0)?;
+        // Weights as a device has them, and gathered.
+        let gathered: FastSet<Vec<i64>> = weights.iter().map(|whole| outline(whole)).collect();
+        let is_weight = |node: &ShapeNode| {
+            let own = outline(&node.dimensions);
+            gathered.contains(&own) || self.weights(program).contains(&own)
+        };
+        let tokens = self.data.iter().map(|data| data.dimensions.iter().fold(1i64, |n, &d| n.saturating_mul(d)));
+        let tokens = tokens.max().unwrap_or(0);
+        // How often each size comes, and where, of wide floats and of others.
+        let mut sizes: [FastMap<u64, (u64, u32)>; 2] = [FastMap::default(), FastMap::default()];
+        for (row, family) in (0u32..).zip(&self.families.list) {
+            let Some(node) = program.buffer_node(family.root) else { continue };
+            let is_stream = self.kept.passes.get(row as usize) == Some(&Pass::Forward)
+                && !self.kept.has_own_remedy(row as usize)
+                && node.element_type.is_float()
+                && node.dimensions.last() == Some(&width)
+                && node.dimensions.first().is_some_and(|&first| first % batch == 0)
+                && node.element_count() / width.unsigned_abs().max(1) <= tokens.unsigned_abs()
+                && !is_weight(node);
+            if is_stream {
+                let sizes = &mut sizes[usize::from(node.element_type.is_wide_float())];
+                sizes.entry(family.size).or_insert((0, row)).0 += 1;
+            }
+        }
+        // Without biases and the like.
+        let least = sizes.iter().flat_map(|sizes| sizes.keys()).max()? / SMALL;
+        let most_frequent = |sizes: &FastMap<u64, (u64, u32)>| {
+            let large = sizes.iter().filter(|row| *row.0 >= least);
+            large.max_by_key(|&(&size, &(count, _))| (count, size)).map(|(_, &(count, row))| (count, row))
+        };
+        let [narrow, wide] = [most_frequent(&sizes[0]), most_frequent(&sizes[1])];
+        // Products have the narrower of two types that are frequent.
+        let row = match (narrow, wide) {
+            (Some(narrow), Some(wide)) if narrow.0 < wide.0 / OFTEN => wide.1,
+            (Some(narrow), _) => narrow.1,
+            (None, wide) => wide?.1,
+        };
+        (all > 0.0).then_some((row, all / width as f64))
+    }
+
+    /// Dimensions of a trained matrix on all devices of the batch; `None` for tables of words, biases and scales.
+    fn whole<'p>(&self, program: &'p Program, devices: Option<&BatchDevices<'p>>, row: usize) -> Option<Vec<i64>> {
+        let base = self.base.get(row)?;
+        let node = program.buffer_node(base.buffer)?;
+        let Role::Argument { number, .. } = base.role else { return None };
+        let sharding = program.sharding_of_parameter(number);
+        let divided = |place: usize| match (sharding, devices) {
+            (Some(sharding), Some(devices)) => devices.parts_of(sharding, place),
+            _ => 1,
+        };
+        let sizes = node.dimensions.iter().enumerate();
+        let whole: Vec<i64> = sizes.map(|(place, &size)| size.saturating_mul(divided(place))).collect();
+        let is_table = self.kept.vocabulary.is_some_and(|words| whole.contains(&words));
+        (!is_table && whole.iter().filter(|&&size| size > 1).count() > 1).then_some(whole)
     }
 }
 
@@ -145,95 +235,11 @@ impl State<'_> {
         let end = meant().map(|(_, (segment, _))| segment.backward).max();
         let Some((end, usual)) = end.zip(self.puts_off) else { return };
         let layers = parts.list.iter().filter(|segment| segment.is_needed).count();
-        let Some((row, times)) = self.stream(layers) else { return };
+        let Some((row, of_all)) = memory.residual_stream(self.program) else { return };
+        let times = of_all / layers.max(1) as f64 + OF_MODULES;
         let bytes = (memory.families.list[row as usize].size as f64 * times * usual) as u64;
         let mut added: Vec<(u64, u32, u32, u32)> =
             meant().map(|(_, (segment, _))| (bytes, segment.backward, end, row)).collect();
         self.made_again.append(&mut added);
-    }
-
-    /// A family that holds what layers pass on, and how many times its bytes the products with the weights of a layer have as
-    /// inputs and outputs; `None` where weights are not those of plain layers, as of experts.
-    fn stream(&self, layers: usize) -> Option<(u32, f64)> {
-        let memory = self.memory;
-        // Those that are frozen, too: what adapters of low rank need is what the matrices beside them would.
-        let weights: Vec<Vec<i64>> = memory.trained.iter().filter_map(|&row| self.whole(row)).collect();
-        let elements = |whole: &[i64]| whole.iter().fold(1f64, |product, &size| product * size as f64);
-        // Nearly every matrix has the width that layers pass on.
-        let mut shares: FastMap<i64, f64> = FastMap::default();
-        for whole in &weights {
-            for &size in whole.iter().filter(|&&size| size > 1) {
-                *shares.entry(size).or_default() += elements(whole);
-            }
-        }
-        let most = shares.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
-        let width = most?.0;
-        let mut all = 0f64;
-        for whole in weights.iter().filter(|whole| whole.contains(&width)) {
-            let made = elements(whole) / width as f64;
-            if made <= WIDEST_LAYER * width as f64 {
-                all += made;
-            } else if whole.iter().filter(|&&size| size > 1).count() > 2 {
-                // Experts, but no table of words.
-                return None;
-            }
-        }
-        let batch = memory.data.first().map(DataArgument::batch).filter(|&batch| batch > 0)?;
-        // Weights as a device has them, and gathered.
-        let gathered: FastSet<Vec<i64>> = weights.iter().map(|whole| outline(whole)).collect();
-        let is_weight = |node: &ShapeNode| {
-            let own = outline(&node.dimensions);
-            gathered.contains(&own) || memory.weights(self.program).contains(&own)
-        };
-        let tokens = memory.data.iter().map(|data| data.dimensions.iter().fold(1i64, |n, &d| n.saturating_mul(d)));
-        let tokens = tokens.max().unwrap_or(0);
-        // How often each size comes, and where, of wide floats and of others.
-        let mut sizes: [FastMap<u64, (u64, u32)>; 2] = [FastMap::default(), FastMap::default()];
-        for (row, family) in (0u32..).zip(&memory.families.list) {
-            let Some(node) = self.program.buffer_node(family.root) else { continue };
-            let is_stream = memory.kept.passes.get(row as usize) == Some(&Pass::Forward)
-                && !memory.kept.has_own_remedy(row as usize)
-                && node.element_type.is_float()
-                && node.dimensions.last() == Some(&width)
-                && node.dimensions.first().is_some_and(|&first| first % batch == 0)
-                && node.element_count() / width.unsigned_abs().max(1) <= tokens.unsigned_abs()
-                && !is_weight(node);
-            if is_stream {
-                let sizes = &mut sizes[usize::from(node.element_type.is_wide_float())];
-                sizes.entry(family.size).or_insert((0, row)).0 += 1;
-            }
-        }
-        // Without biases and the like.
-        let least = sizes.iter().flat_map(|sizes| sizes.keys()).max()? / SMALL;
-        let most_frequent = |sizes: &FastMap<u64, (u64, u32)>| {
-            let large = sizes.iter().filter(|row| *row.0 >= least);
-            large.max_by_key(|&(&size, &(count, _))| (count, size)).map(|(_, &(count, row))| (count, row))
-        };
-        let [narrow, wide] = [most_frequent(&sizes[0]), most_frequent(&sizes[1])];
-        // Products have the narrower of two types that are frequent.
-        let row = match (narrow, wide) {
-            (Some(narrow), Some(wide)) if narrow.0 < wide.0 / OFTEN => wide.1,
-            (Some(narrow), _) => narrow.1,
-            (None, wide) => wide?.1,
-        };
-        (all > 0.0).then_some((row, all / layers.max(1) as f64 / width as f64 + OF_MODULES))
-    }
-
-    /// Dimensions of a trained matrix on all devices of the batch; `None` for tables of words, biases and scales.
-    fn whole(&self, row: usize) -> Option<Vec<i64>> {
-        let memory = self.memory;
-        let base = memory.base.get(row)?;
-        let node = self.program.buffer_node(base.buffer)?;
-        let Role::Argument { number, .. } = base.role else { return None };
-        let devices = BatchDevices::new(self.program, &memory.base, &memory.data);
-        let sharding = self.program.sharding_of_parameter(number);
-        let divided = |place: usize| match (sharding, &devices) {
-            (Some(sharding), Some(devices)) => devices.parts_of(sharding, place),
-            _ => 1,
-        };
-        let sizes = node.dimensions.iter().enumerate();
-        let whole: Vec<i64> = sizes.map(|(place, &size)| size.saturating_mul(divided(place))).collect();
-        let is_table = memory.kept.vocabulary.is_some_and(|words| whole.contains(&words));
-        (!is_table && whole.iter().filter(|&&size| size > 1).count() > 1).then_some(whole)
     }
 }
