@@ -81,7 +81,8 @@ fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool)
         while size < high && fits(size.saturating_mul(2)) {
             size = size.saturating_mul(2);
         }
-        (low, high) = (size, size.saturating_mul(2));
+        // More is not tried.
+        (low, high) = (size, if size < high { size.saturating_mul(2) } else { size });
     } else if now > 1 && !is_beyond(case, now, now / 2) {
         // Nor what fewer take.
         let half = (now / 2) as f64 / now as f64;

@@ -10,8 +10,7 @@ use highwater::source::Progress;
 use crate::common::Files;
 
 fn step(folder: &str) -> Profile {
-    let file = format!("{folder}/module_0000.jit_train_step.after_optimizations.hlo.pb.gz");
-    open::open_path(&Files::of_project().ending(&file), &Progress::default()).expect("opens")
+    open::open_path(&Files::of_project().case(folder), &Progress::default()).expect("opens")
 }
 
 /// A decoder of four layers that are no scan, on 8 devices that each have all of the training state.
