@@ -45,7 +45,7 @@ const OFTEN: u64 = 16;
 const OF_WEIGHTS: f64 = 0.9;
 const OF_STATE: f64 = 1.3;
 
-/// On fewer devices (4 of v5e and v6e) no gradient was put off, however the state was divided.
+/// On fewer devices no gradient was put off: so it was on 4 of v5e and of v6e with divided weights.
 const LEAST_DEVICES: u32 = 8;
 
 impl Divided {
