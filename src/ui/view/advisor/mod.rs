@@ -126,6 +126,10 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let words = format!("{}.", context.said(&plan.in_words()));
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, color)).wrap());
         ui.add_space(4.0);
+        for warning in &plan.warnings {
+            let words = format!("{}.", capitalised(warning));
+            ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.warn)).wrap());
+        }
         if link(ui, "Show it in What if", theme).clicked() {
             context.shared.changes_mut().on.clone_from(&plan.edits);
             context.go("whatif");
