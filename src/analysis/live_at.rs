@@ -74,6 +74,12 @@ pub fn live_at(program: &Program, space: &SpaceAnalysis, map: &MemoryMap, point:
     live
 }
 
+/// Bytes of buffers with memory at a step that are written only later, such as results.
+#[must_use]
+pub fn unwritten(live: &[LiveBuffer], step: u32) -> Bytes {
+    live.iter().filter(|live| live.written.is_some_and(|(first, _)| first > step)).map(|live| live.bytes).sum()
+}
+
 /// Adds when a buffer is written.
 pub(super) fn with_span(map: &MemoryMap) -> impl Fn((BufferId, Bytes)) -> LiveBuffer + '_ {
     move |(buffer, bytes)| LiveBuffer { buffer, bytes, written: map.box_of(buffer).map(|item| (item.start, item.end)) }

@@ -55,13 +55,10 @@ impl<'a> BatchDevices<'a> {
     /// Into how many parts a dimension of another argument is divided over the same devices.
     pub(super) fn parts_of(&self, sharding: &'a Sharding, dimension: usize) -> i64 {
         let parts = sharding.tiles.get(dimension).copied().unwrap_or(1);
-        let is_meant = parts > 1 && !self.is_of_copies(sharding, dimension);
+        // The last one may be the number of copies.
+        let is_of_copies = sharding.replicate_on_last && dimension + 1 == sharding.tiles.len();
+        let is_meant = parts > 1 && !is_of_copies;
         if is_meant && self.shares(sharding, dimension).unwrap_or(parts == self.parts) { parts } else { 1 }
-    }
-
-    /// Whether a value of a sharding's tiles is the number of its copies.
-    fn is_of_copies(&self, sharding: &Sharding, place: usize) -> bool {
-        sharding.replicate_on_last && place + 1 == sharding.tiles.len()
     }
 
     /// Whether a dimension of another argument is divided over other devices: what has it can be divided along the batch

@@ -12,6 +12,7 @@ use super::schema::{
 use super::{findings, runtime, what_if};
 use crate::advisor::advise;
 use crate::analysis::class::{Certainty, Class};
+use crate::analysis::live_at::unwritten;
 use crate::analysis::{PeakContents, ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict};
 use crate::model::{BufferId, Bytes, Category, InstructionId, MemorySpace, Note, Profile, Program, SourceInfo};
 
@@ -272,11 +273,13 @@ fn peak_report(scene: Scene<'_>, top: usize) -> PeakReport {
     let Scene { program, space, .. } = scene;
     let at_peak = &space.at_peak;
     let known = space.peak_is_known();
+    let peak = space.occupancy.as_ref().map(|occupancy| occupancy.reserved_peak_point);
     PeakReport {
         bytes: space.known_peak().map(|peak| peak.0),
-        step: space.occupancy.as_ref().map(|occupancy| occupancy.reserved_peak_point),
+        step: peak,
         padding_bytes: known.then_some(at_peak.padding.0),
         fragmentation_bytes: (known && !program.is_listing).then(|| space.fragmentation().0),
+        unwritten_bytes: peak.map(|step| unwritten(&scene.live_at(step), step).0),
         unlisted_bytes: at_peak.unlisted.0,
         buffers: at_peak.rows.iter().take(top).map(|row| standing(scene, *row)).collect(),
         buffer_count: at_peak.len(),

@@ -285,6 +285,8 @@ pub struct PeakReport {
     pub padding_bytes: Option<u64>,
     /// Allocated bytes minus the peak; `null` also for what a message lists, which may be a part of the program only.
     pub fragmentation_bytes: Option<u64>,
+    /// Bytes of buffers that have memory then and are written only later; `null` without a schedule.
+    pub unwritten_bytes: Option<u64>,
     /// Bytes in small buffers that the file only sums up.
     pub unlisted_bytes: u64,
     /// Buffers, most bytes first, limited by `--top`.

@@ -8,7 +8,7 @@ use super::job::{Job, Work};
 use crate::analysis::Scene;
 use crate::analysis::contributors::{Contributor, contributors};
 use crate::analysis::hlo_text::{self, instruction_text};
-use crate::analysis::live_at::LiveBuffer;
+use crate::analysis::live_at::{LiveBuffer, unwritten};
 use crate::analysis::live_range::Uses;
 use crate::analysis::map::MapBox;
 use crate::model::{BufferId, Bytes, InstructionId, MemorySpace, Program};
@@ -137,8 +137,7 @@ impl Related {
                     .map(|scene| contributors(scene.program, scene.analysis, &rows))
                     .unwrap_or_default();
                 folded.truncate(LARGEST);
-                let unwritten = largest.iter().filter(|live| live.written.is_some_and(|(first, _)| first > step));
-                let unwritten = unwritten.map(|live| live.bytes).sum();
+                let unwritten = unwritten(&largest, step);
                 largest.truncate(LARGEST);
                 Arc::new(RelatedToStep { largest_hole: data.map.largest_hole(step), live, unwritten, largest, folded })
             });
