@@ -497,6 +497,9 @@ impl Labels {
     }
 }
 
+/// Most buffers of an argument's memory among which the argument is looked for: it comes first in most.
+const MOST_BEFORE: usize = 64;
+
 /// The label of what is written in the memory of an argument.
 fn updated_argument(program: &Program, buffer: BufferId) -> Option<Label> {
     let allocation = program.allocations.get(program.buffers.allocation_of(buffer)?.index())?;
@@ -504,7 +507,7 @@ fn updated_argument(program: &Program, buffer: BufferId) -> Option<Label> {
         let at = program.buffers.instruction_of(of)?;
         (opcode(program, at) == Opcode::PARAMETER && program.is_in_entry(at)).then(|| program.text.op_name(at))
     };
-    let mut assigned = program.assigned_to(allocation).iter().filter(|_| allocation.is_parameter);
+    let mut assigned = program.assigned_to(allocation).iter().filter(|_| allocation.is_parameter).take(MOST_BEFORE);
     let path = assigned.find_map(|own| is_parameter(own.buffer)).filter(|path| !path.is_empty())?;
     Some(Label::plain(format!("{path}, updated in place")))
 }

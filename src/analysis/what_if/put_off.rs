@@ -2,7 +2,7 @@
 //! checkpointed: it then sums them over the devices while it computes other gradients. What every layer computes again for
 //! them, and the gradients of its values, are live at once.
 //!
-//! Found with libtpu 0.0.52 and a decoder of 6 to 12 layers on 8 devices, compiled for six generations. Where every device
+//! Found with libtpu 0.0.52 and a decoder of 6 to 12 layers on 8 devices, compiled for five generations. Where every device
 //! has all of the training state, no gradient was put off. Where weights are divided over the devices of the batch (FSDP)
 //! they were for v4, v5p and v6e, in part for v7x and not for v5e; where only the optimizer's state is (ZeRO), for v5e
 //! and v7x and not for the others. Of 16 programs of eight libraries that are divided so, 11 put gradients off as this says
