@@ -6,7 +6,7 @@
 
 use super::memory::Memory;
 use super::state::State;
-use crate::model::{Program, ShapeNode, thousands};
+use crate::model::{FastMap, Program, ShapeNode, thousands};
 
 /// The greatest common divisor.
 const fn common(mut a: i64, mut b: i64) -> i64 {
@@ -62,10 +62,13 @@ impl State<'_> {
                 scale(size, parts);
             }
         }
+        // Layers have scores of few shapes.
+        let mut known: FastMap<&[i64], i64> = FastMap::default();
         for &row in &memory.kept.scores {
             let node = memory.families.list.get(row as usize).and_then(|family| self.program.buffer_node(family.root));
             if let (Some(node), Some(size)) = (node, families.get_mut(row as usize)) {
-                scale(size, parts / self.parts_of_heads(node, parts));
+                let of_heads = *known.entry(&node.dimensions).or_insert_with(|| self.parts_of_heads(node, parts));
+                scale(size, parts / of_heads);
             }
         }
     }
