@@ -46,8 +46,7 @@ impl State<'_> {
 
     /// Into how many parts activations are divided along their width, if they are.
     pub(super) fn parts_of_width(&self) -> Option<i64> {
-        let is_meant = self.divided_like_batch.is_some() && !self.kinds.constrain && self.memory.has_backward();
-        self.by_width.filter(|_| is_meant)
+        self.by_width.filter(|_| self.unconstrained().is_some())
     }
 
     /// Lets logits and attention scores hold the batch of all devices; `families` are bytes.

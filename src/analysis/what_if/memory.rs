@@ -1,7 +1,7 @@
 //! Model of one memory space of a program that what-if edits apply to: always-live allocations, families of
 //! temporaries, and what the compiler adds.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
@@ -19,6 +19,7 @@ use super::saved_for_backward::SavedForBackward;
 use super::segments::{self, Named, Segments};
 use super::shapes::Shapes;
 use super::state::ArgumentRows;
+use super::turn::Turn;
 use crate::analysis::class::Class;
 use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::is_rematerialised;
@@ -178,7 +179,7 @@ pub struct Memory {
     /// What layers pass on, once somebody asked: see [`super::put_off`].
     pub(super) residual_stream: OnceLock<Option<(u32, f64)>>,
     /// Whether each row of [`Self::base`] is divided over the devices of the batch, once somebody asked.
-    divided_with_batch: OnceLock<Vec<bool>>,
+    pub(super) divided_with_batch: OnceLock<Vec<bool>>,
     /// What is kept for gradients of weights alone, once somebody asked.
     pub(super) postponed: OnceLock<Vec<Postponed>>,
     /// Results by their place in the program's result: rows of [`Self::base`].
@@ -362,6 +363,11 @@ impl Memory {
         Named { families: &self.families, names: &self.family_names, passes: &self.kept.passes, makers: &self.makers }
     }
 
+    /// What a pattern names to checkpoint, worked out once for the patterns that were asked for last.
+    pub(super) fn segments_of(&self, program: &Program, turn: &Turn, pattern: &str) -> Arc<Segments> {
+        self.segments.value(pattern, || Segments::new(program, self.named(), turn, pattern))
+    }
+
     /// What is in a result's memory while the argument to be donated to it is still read: bytes, and first and last
     /// time; program points where there is no heap.
     pub(super) fn lodgers(&self, argument: usize, result: usize) -> Vec<(u64, u32, u32)> {
@@ -450,11 +456,6 @@ impl Memory {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.capacity.is_some_and(|capacity| self.allocated > capacity)
-    }
-
-    /// Whether each row of [`Self::base`] is an argument divided over the devices of the batch.
-    pub(super) fn rows_divided_with_batch(&self, program: &Program) -> &Vec<bool> {
-        once(&self.divided_with_batch, || self.divided_with_batch(program))
     }
 
     /// Whether anything is of a backward pass: whether the program trains.

@@ -96,7 +96,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
     /// allocates, where another prediction of the same changes has told them.
     pub fn new(trial: &'t Trial<'a>, depth: Depth, known_online: Option<Bytes>) -> Self {
         let mut outlook = Self::after_packing(trial, depth, known_online);
-        outlook.put_off_gradients();
+        outlook.add_put_off();
         outlook.fill_the_room();
         outlook.copy_the_weights();
         outlook.keep_what_costs_more();
@@ -161,7 +161,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
     }
 
     /// Adds what gradients of weights take that are put off, where the blocks do not have it: as much as there is room for.
-    fn put_off_gradients(&mut self) {
+    fn add_put_off(&mut self) {
         let Some(put_off) = self.trial.put_off.filter(|put_off| !put_off.are_in_blocks) else { return };
         let room = self.trial.share_of_room(FILLED_WITH_GRADIENTS).unwrap_or(u64::MAX);
         let more = put_off.bytes.min(room.saturating_sub(self.expected));
@@ -362,7 +362,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
     /// before: each of 7 programs took more than arguments and results alone tell, 17 to 39 % in four of them.
     fn widen_by_division(&mut self) {
         let kept = &self.trial.memory.kept;
-        if !self.is_unconstrained() || kept.stacks.iter().any(|stack| !stack.is_in_layer) {
+        if self.trial.state.unconstrained().is_none() || kept.stacks.iter().any(|stack| !stack.is_in_layer) {
             return;
         }
         if self.expected > self.unfilled {
@@ -451,19 +451,6 @@ impl<'t, 'a> Outlook<'t, 'a> {
         }
     }
 
-    /// Of how many devices the temporaries may be where nothing keeps activations divided, though weights are divided as
-    /// the batch is: five programs took 2.7 to 6.6 times as much on 8 devices.
-    fn unconstrained(&self) -> Option<u64> {
-        let Trial { memory, state, .. } = self.trial;
-        let parts = state.divided_like_batch.filter(|_| !state.kinds.constrain && memory.has_backward())?;
-        u64::try_from(parts).ok()
-    }
-
-    /// Whether nothing keeps activations divided.
-    fn is_unconstrained(&self) -> bool {
-        self.unconstrained().is_some()
-    }
-
     /// The most bytes if arrays that must keep their shape, as others need it, stay padded: in the worst case all of them.
     fn padded(&self) -> Option<u64> {
         let merges = self.trial.edits.iter().any(|edit| matches!(edit, Edit::Unpad(_)));
@@ -477,7 +464,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let with_more = (self.expected as f64 * (1.0 + MORE_FAR_AWAY)) as u64;
         self.range.1.0 > capacity
             || (self.is_far_away() && with_more > capacity)
-            || self.unconstrained().is_some_and(|parts| of_all_devices(parts) > capacity)
+            || self.trial.state.unconstrained().is_some_and(|parts| of_all_devices(parts) > capacity)
             || padded.is_some_and(|padded| padded > capacity)
     }
 
@@ -547,7 +534,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
             peak_event: at / 2,
             peak_range: memory.range(state.kinds, self.peak, lowest),
             depends_on: match memory.capacity {
-                Some(_) if self.is_unconstrained() => DependsOn::Division,
+                Some(_) if self.trial.state.unconstrained().is_some() => DependsOn::Division,
                 Some(capacity) if range.1.0 <= capacity && padded.is_some() => DependsOn::Merging,
                 _ if memory.has_backward() || memory.rematerialised > 0 => DependsOn::Recomputation,
                 _ => DependsOn::Accuracy,

@@ -61,8 +61,12 @@ impl Divided {
 }
 
 impl Memory {
-    /// Whether each row of [`Self::base`] is an argument divided over the devices of the batch.
-    pub(super) fn divided_with_batch(&self, program: &Program) -> Vec<bool> {
+    /// Whether each row of [`Self::base`] is an argument divided over the devices of the batch, worked out once.
+    fn divided_with_batch(&self, program: &Program) -> &Vec<bool> {
+        once(&self.divided_with_batch, || self.find_divided_with_batch(program))
+    }
+
+    fn find_divided_with_batch(&self, program: &Program) -> Vec<bool> {
         let Some(devices) = BatchDevices::new(program, &self.base, &self.data) else {
             return vec![false; self.base.len()];
         };
@@ -168,7 +172,7 @@ impl State<'_> {
     /// What of the training state is divided over the devices of the batch, with the changes.
     fn divided(&self) -> Option<Divided> {
         let memory = self.memory;
-        let now = memory.rows_divided_with_batch(self.program);
+        let now = memory.divided_with_batch(self.program);
         let parts = memory.data.iter().map(|data| data.parts).max().unwrap_or(1).unsigned_abs();
         let mut is_divided = now.clone();
         for &row in &self.divided_rows {

@@ -7,7 +7,7 @@ use super::memory::Memory;
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::saved_for_backward::{Stack, is_among};
-use super::segments::{Segment, Segments};
+use super::segments::{EVERY, Segment, Segments};
 use super::state::{Sizes, State};
 use super::turn::Turn;
 use crate::analysis::names::lookup::{is_rematerialised, rematerialised_at};
@@ -131,7 +131,7 @@ impl State<'_> {
         if !memory.kept.rounds.is_empty() {
             return;
         }
-        let parts = memory.segments.value(pattern, || Segments::new(self.program, memory.named(), turn, pattern));
+        let parts = memory.segments_of(self.program, turn, pattern);
         self.remat_segments((turn, &parts), pattern, most);
     }
 
@@ -274,7 +274,7 @@ impl State<'_> {
             return;
         }
         let Some(turn) = &memory.kept.turn else { return };
-        let parts = memory.segments.value("*", || Segments::new(self.program, memory.named(), turn, "*"));
+        let parts = memory.segments_of(self.program, turn, EVERY);
         let all = vec![true; parts.list.len()];
         self.make_gradients_at_once(&parts.list, &all);
         self.finish_promptly(&parts.list, &all);

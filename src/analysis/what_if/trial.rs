@@ -6,7 +6,7 @@ use super::edit::{Edit, SCAN};
 use super::memory::Memory;
 use super::outlook::Outlook;
 use super::prediction::{Depth, Prediction, ROOM};
-use super::segments::{EVERY, Segments};
+use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, Moves, Placement};
 use crate::model::{Bytes, Program};
@@ -76,11 +76,9 @@ impl<'a> Trial<'a> {
         if !fits(self.least) {
             return self;
         }
-        let put_off = Some(PutOff { bytes: more, are_in_blocks: share >= 1.0 && fits(least) });
-        match put_off {
-            Some(PutOff { are_in_blocks: true, .. }) => Self { put_off, unordered: self.unordered, ..late },
-            _ => Self { put_off, ..self },
-        }
+        let are_in_blocks = share >= 1.0 && fits(least);
+        let put_off = Some(PutOff { bytes: more, are_in_blocks });
+        if are_in_blocks { Self { put_off, unordered: self.unordered, ..late } } else { Self { put_off, ..self } }
     }
 
     fn finished(mut state: State<'a>, edits: &[Edit]) -> Self {
@@ -214,7 +212,7 @@ impl Memory {
         patterns.sort_unstable();
         patterns.dedup();
         patterns.into_par_iter().for_each(|pattern| {
-            self.segments.value(pattern, || Segments::new(program, self.named(), turn, pattern));
+            self.segments_of(program, turn, pattern);
         });
     }
 

@@ -174,9 +174,8 @@ impl Turn {
             if turn.layers.len() >= FEW_LAYERS {
                 let count = turn.layers.len() as u32;
                 let new;
-                let is_again = std::mem::take(&mut turn.is_again);
-                (applied, new) = applied::split((families, passes, &is_again), &mut turn.layer_of, count, at);
-                turn.is_again = is_again;
+                let own = (families, passes, turn.is_again.as_slice());
+                (applied, new) = applied::split(own, &mut turn.layer_of, count, at);
                 let names: Vec<Layer> = new.iter().map(|&of| turn.layers[of as usize].clone()).collect();
                 turn.layers.extend(names);
             }

@@ -59,12 +59,9 @@ pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
         return Vec::new();
     }
     let decompositions = Decompositions::of(scene.program);
-    let fixed_by = |group: &ShapeGroup| decompositions.of_most(scene.program, &group.buffers);
-    groups
-        .iter()
-        .take(top)
-        .enumerate()
-        .map(|(row, group)| PaddingReport {
+    let report = |(row, group): (usize, &ShapeGroup)| {
+        let fixed_by = decompositions.of_most(scene.program, &group.buffers);
+        PaddingReport {
             shape: group.shape.clone(),
             layout: group.layout.clone(),
             buffers: group.buffers.len(),
@@ -73,8 +70,8 @@ pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
             useful_bytes: group.useful.0,
             waste_bytes: group.waste.0,
             saves_at_peak_bytes: group.saves.0,
-            fixed_by: fixed_by(group),
-            other_forms: if row < WITH_FORMS && fixed_by(group).is_none() { scene.forms(group) } else { Vec::new() }
+            fixed_by,
+            other_forms: if row < WITH_FORMS && fixed_by.is_none() { scene.forms(group) } else { Vec::new() }
                 .into_iter()
                 .map(|form| FormReport {
                     change: form.what.words,
@@ -83,8 +80,9 @@ pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
                     peak_after_bytes: form.peak.0,
                 })
                 .collect(),
-        })
-        .collect()
+        }
+    };
+    groups.iter().take(top).enumerate().map(report).collect()
 }
 
 /// Shapes that save less than this at the peak are left out of the text.
