@@ -1,22 +1,27 @@
 //! Classes of a program's arguments: by name if that is certain, else by their use in the program, else by their
 //! neighbours in the argument tree.
 
+use super::per_sample::follow_rows;
 use super::{Class, Reason};
 use crate::analysis::flow::may_have_weights;
 use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::steps::{LoopSteps, Steps};
-use crate::analysis::names::argument::{Hint, first_word, is_told_by_first_word};
+use crate::analysis::names::argument::{Hint, first_word, is_nested, is_told_by_first_word};
 use crate::model::{Allocation, BufferId, FastMap, FastSet, Opcode, Program, ShapeNode};
 
 /// Share of a container's bytes that must be of one class for the rest to follow.
 const MAJORITY: f64 = 0.8;
 
 /// An argument before its class is known.
-struct Argument<'a> {
-    number: i64,
-    path: &'a str,
-    bytes: u64,
-    node: Option<&'a ShapeNode>,
+pub(super) struct Argument<'a> {
+    /// Its number in the entry computation.
+    pub number: i64,
+    /// Its path in the tree of arguments; empty if it has none.
+    pub path: &'a str,
+    /// Bytes of its memory.
+    pub bytes: u64,
+    /// The array that it is.
+    pub node: Option<&'a ShapeNode>,
 }
 
 impl Argument<'_> {
@@ -77,6 +82,7 @@ pub fn classes(
     };
     let mut classes: FastMap<i64, (Class, Reason)> =
         arguments.iter().map(|argument| (argument.number, class(argument, &evidence))).collect();
+    follow_rows(&arguments, &mut classes, steps);
     follow_mirrors(&arguments, &mut classes);
     follow_samples(&arguments, &mut classes);
     follow_neighbours(&arguments, &mut classes, evidence.is_training);
@@ -191,11 +197,6 @@ fn class(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) {
 fn is_float(node: &ShapeNode) -> bool {
     let name = node.element_type.name();
     name.starts_with(['f', 'c']) || name == "bf16"
-}
-
-/// Whether a path has more than one word.
-fn is_nested(path: &str) -> bool {
-    path.contains(['[', '.'])
 }
 
 /// The class indicated by an argument's use.

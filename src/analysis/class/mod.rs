@@ -3,6 +3,7 @@
 
 mod argument;
 pub mod origin;
+mod per_sample;
 mod reason;
 
 use rayon::prelude::*;

@@ -69,6 +69,8 @@ pub enum Reason {
     BesideWeights,
     /// Weights have the same paths and shapes in another container.
     MirrorsWeights,
+    /// It and nearly all that is beside it have a row for each of as many samples, and a tree of weights is elsewhere.
+    RowForEachSample,
     /// It holds what an argument holds: a copy, a cast, a prefetch.
     CopyOfArgument,
     /// An all-gathered argument.
@@ -141,6 +143,9 @@ impl Reason {
             Self::Neighbours => "most neighbouring arguments are of this class",
             Self::BesideWeights => "not returned, and an argument by itself beside a tree of weights",
             Self::MirrorsWeights => "weights have the same tree and shapes",
+            Self::RowForEachSample => {
+                "it and the arguments beside it have as many rows each, and none is named as a weight"
+            }
             Self::CopyOfArgument => "it is a copy of an argument",
             Self::Gathered => "an argument gathered from other devices",
             Self::SavedByLoop => "a loop of the forward pass saves it for the backward pass",

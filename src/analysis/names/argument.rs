@@ -159,6 +159,12 @@ pub fn first_word(path: &str) -> &str {
     path.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")
 }
 
+/// Whether a path has more than one word.
+#[must_use]
+pub fn is_nested(path: &str) -> bool {
+    path.contains(['[', '.'])
+}
+
 /// Whether a path's first word alone indicates samples or their state, and no word after it: `target['emb']`, but
 /// not `state.tokens`.
 #[must_use]
