@@ -109,7 +109,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
             finding.advice.push(format!("{}{}{}", blockwise(case), padded(case, held), soft_capped(case, held)));
             finding.advice.extend(checkpoint.map(|of_layer| {
                 format!(
-                    "or `jax.checkpoint` around the attention alone, which saves less: the scores of one layer at a time ({}) stay live",
+                    "or `jax.checkpoint` around the attention alone, which needs no kernel: the scores of one layer at a time ({}) stay live",
                     Bytes(of_layer).short()
                 )
             }));
@@ -227,8 +227,11 @@ fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     } else {
         format!("two, which the compiler may spread to {BLOCK} columns each")
     };
+    let padded = case.memory.small_heads(case.program).map_or_else(String::new, |elements| {
+        format!(" Both pad heads of {elements} elements to {BLOCK}, which is counted.")
+    });
     format!(
-        " Of each row of scores, splash attention keeps one number for the backward pass and JAX's flash attention {two}; they are not counted here."
+        " Of each row of scores, splash attention keeps one number for the backward pass and JAX's flash attention {two}; they are not counted here.{padded}"
     )
 }
 

@@ -9,6 +9,7 @@ use super::finding::{Finding, Severity};
 use super::libraries::Library;
 use super::tried::Tried;
 use crate::analysis::class::Class;
+use crate::analysis::decompositions::Decompositions;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::once::once;
 use crate::analysis::packing::Family;
@@ -59,6 +60,8 @@ pub struct ProgramContext<'a> {
     pub(super) largest_batch: OnceLock<Option<i64>>,
     /// Whether dropout on the probabilities of attention is in the way of other attention.
     pub(super) drops_probabilities: OnceLock<bool>,
+    /// The decompositions of matrices that the compiler has of its own.
+    pub(super) decompositions: OnceLock<Decompositions>,
     /// Whether a batch normalisation is in the program, computed on first use.
     normalises: OnceLock<bool>,
     /// The library that made the program, recognised on first use.
@@ -127,6 +130,7 @@ impl<'a> ProgramContext<'a> {
             peak,
             largest_batch,
             drops_probabilities: OnceLock::new(),
+            decompositions: OnceLock::new(),
             normalises,
             library,
             tried,

@@ -6,7 +6,9 @@ use super::finding::{ChangesResults, Finding};
 use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::{batch_size, fragmentation, padding, precision};
+use crate::analysis::decompositions::Decompositions;
 use crate::analysis::flow::loops::{Role, is_written_by_users};
+use crate::analysis::once::once;
 use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Bytes, FastSet, Opcode, percent};
 
@@ -103,7 +105,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("pass less from step to step: a narrower type, fewer positions, or only indices of what is kept outside the loop".to_owned());
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
     } else {
-        advise(case, &mut finding, kinds.as_ref().is_some_and(Kinds::may_be_cut));
+        advise(case, &mut finding, &held, kinds.as_ref().is_some_and(Kinds::may_be_cut));
     }
     // What can be changed says more than what is there, unless that is one thing.
     let is_cause = |f: &Finding| {
@@ -158,7 +160,7 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     finding.why = format!("The largest: {}.", largest(case, &held));
     finding.why.extend(kinds.sentence());
-    advise(case, &mut finding, kinds.may_be_cut());
+    advise(case, &mut finding, &held, kinds.may_be_cut());
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
@@ -171,9 +173,15 @@ fn largest(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
 }
 
 /// What helps against temporaries, whatever they are.
-fn advise(case: &ProgramContext<'_>, finding: &mut Finding, may_be_cut: bool) {
+fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], may_be_cut: bool) {
     if may_be_cut {
-        finding.advice.push("compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`), or in a narrower type".to_owned());
+        // Decompositions take 32 bits or more.
+        let decompositions = once(&case.decompositions, || Decompositions::of(case.program));
+        let is_wide = held.iter().take(MOST).any(|t| decompositions.of_buffer(case.program, t.buffer).is_some());
+        let narrower = if is_wide { "" } else { ", or in a narrower type" };
+        finding.advice.push(format!(
+            "compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`){narrower}"
+        ));
     }
     let is_of_samples = || case.is_worth(case.saved(&case.try_out(&[Edit::Batch(0.5)])));
     if case.memory.has_checkpoints() && !is_of_samples() {

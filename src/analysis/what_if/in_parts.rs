@@ -10,7 +10,7 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::names::scope;
 use crate::analysis::packing::Block;
-use crate::model::FastMap;
+use crate::model::{FastMap, FastSet};
 
 /// Whether an operation's name, or one of the scopes it is in, matches a pattern.
 fn is_in_scope(pattern: &str, name: &str) -> bool {
@@ -64,9 +64,11 @@ impl State<'_> {
             if is_stack || is_forward {
                 let layer = memory.kept.turn.as_ref().and_then(|turn| turn.layer_of.get(at).copied().flatten());
                 let (first, last) = self.spans[at];
-                let own = sums
-                    .entry((layer, memory.family_bytes[at]))
-                    .or_insert(RowSums { family: row, life: (first, last) });
+                let own = sums.entry((layer, memory.family_bytes[at])).or_insert(RowSums {
+                    family: row,
+                    life: (first, last),
+                    has_operands: false,
+                });
                 if last > own.life.1 {
                     own.family = row;
                 }
@@ -81,16 +83,25 @@ impl State<'_> {
         if let Some(turn) = memory.kept.turn.as_ref().map(|turn| turn.at) {
             self.sums.extend(sums.into_values().filter(|sums| (sums.life.0..sums.life.1).contains(&turn)));
         }
+        // Scores of a layer may be kept in two types.
+        let mut known = FastSet::default();
+        for at in 0..self.sums.len() {
+            let row = self.sums[at].family as usize;
+            let layer = memory.kept.turn.as_ref().and_then(|turn| turn.layer_of.get(row).copied().flatten());
+            let count = self.shape(self.first_item_of(row as u32)).map(|known| known.node.element_count());
+            self.sums[at].has_operands = known.insert((layer, count));
+        }
         self.may_stay |= !self.sums.is_empty();
         self.order_backward_pass();
     }
 
-    /// In the worst case, JAX's flash attention, the greatest score and the sum of each row are kept for the backward
-    /// pass, in 32 bits and as often as a block has columns; splash attention keeps one number. A layer that is
-    /// checkpointed keeps none: they are computed again with the rest of it.
+    /// What the kernels keep for the backward pass besides their operands. In the worst case, JAX's flash attention, the
+    /// greatest score and the sum of each row, in 32 bits and as often as a block has columns; splash attention keeps one
+    /// number. Of small heads, [`super::head_size::Heads`], both keep padded operands. A layer that is checkpointed keeps
+    /// none: they are computed again with the rest of it.
     pub(super) fn blocks_of_sums(&self) -> Vec<(Block, u32)> {
-        let sums = if self.is_cautious { self.sums.as_slice() } else { &[] };
-        if sums.is_empty() {
+        let heads = self.sums.first().and_then(|sums| self.memory.padded_heads(self.program, sums.family));
+        if self.sums.is_empty() || (!self.is_cautious && heads.is_none()) {
             return Vec::new();
         }
         let in_scans: FastMap<u32, (i64, u32)> =
@@ -98,10 +109,13 @@ impl State<'_> {
         // When what a checkpointed layer computes again is no longer needed.
         let ends: FastMap<u32, u32> = self.again.iter().map(|&(row, _, end)| (row, end)).collect();
         let block = |sums: &RowSums| {
-            let RowSums { family, life: (first, last) } = *sums;
+            let RowSums { family, life: (first, last), has_operands } = *sums;
             let known = self.shape(self.first_item_of(family))?;
             let bits = u64::from(known.node.element_type.storage_bits().max(1));
-            let size = known.padded?.0.saturating_mul(2 * 32 / bits);
+            let numbers = known.padded?.0.saturating_mul(2 * 32 / bits);
+            let rows = known.node.element_count() / BLOCK.unsigned_abs();
+            let operands = heads.filter(|_| has_operands).map_or(0, |heads| heads.more(rows));
+            let size = if self.is_cautious { numbers.saturating_add(operands) } else { operands };
             let block = if let Some(&(layers, start)) = in_scans.get(&family) {
                 Block { size: size / layers.max(1).unsigned_abs(), start: start.min(last), end: last }
             } else {
@@ -111,11 +125,11 @@ impl State<'_> {
             };
             Some((block, family))
         };
-        sums.iter().filter_map(block).collect()
+        self.sums.iter().filter_map(block).filter(|found| found.0.size > 0).collect()
     }
 
     /// The first item of a family.
-    fn first_item_of(&self, family: u32) -> usize {
+    pub(super) fn first_item_of(&self, family: u32) -> usize {
         let owner = super::Owner::Family(family);
         self.memory.items.partition_point(|item| item.owner < owner)
     }

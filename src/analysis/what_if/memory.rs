@@ -11,6 +11,7 @@ use super::edit::Arguments;
 use super::followers::{Followers, Temporaries};
 use super::follows::{Divided, Follows};
 use super::global_batch::GlobalBatch;
+use super::head_size::Heads;
 use super::lodgers::{Lodger, is_alike, lodgers_of};
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
@@ -158,6 +159,10 @@ pub struct Memory {
     pub(super) weights: OnceLock<FastSet<Vec<i64>>>,
     /// How the global batch is recognised, once somebody asked.
     pub(super) global_batch: OnceLock<Option<GlobalBatch>>,
+    /// Heads that kernels of block-wise attention pad.
+    padded_heads: OnceLock<Option<Heads>>,
+    /// Numbers of elements of the arrays whose random bits the default generator of JAX makes.
+    pub(super) drawn: OnceLock<FastSet<u64>>,
     /// Whether anything is of a backward pass, once somebody asked.
     has_backward: OnceLock<bool>,
     /// See [`Self::has_checkpoints`].
@@ -334,6 +339,8 @@ impl Memory {
             followers: OnceLock::new(),
             weights: OnceLock::new(),
             global_batch: OnceLock::new(),
+            padded_heads: OnceLock::new(),
+            drawn: OnceLock::new(),
             folded: OnceLock::new(),
             part_of_batch: OnceLock::new(),
             followed: OnceLock::new(),
@@ -456,6 +463,24 @@ impl Memory {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.capacity.is_some_and(|capacity| self.allocated > capacity)
+    }
+
+    /// Heads, of which a family holds scores, that the kernels of a TPU pad; asked once for a program.
+    pub(super) fn padded_heads(&self, program: &Program, family: u32) -> Option<Heads> {
+        if self.is_gpu {
+            return None;
+        }
+        *once(&self.padded_heads, || {
+            let scores = program.buffer_node(self.families.list.get(family as usize)?.root)?;
+            Heads::padded(program, scores)
+        })
+    }
+
+    /// Elements of a head, where the kernels of block-wise attention pad heads of the scores that there are.
+    #[must_use]
+    pub fn small_heads(&self, program: &Program) -> Option<i64> {
+        let family = self.kept.scores.iter().max_by_key(|&&row| self.family_bytes.get(row as usize))?;
+        self.padded_heads(program, *family).map(|heads| heads.elements)
     }
 
     /// Whether anything is of a backward pass: whether the program trains.

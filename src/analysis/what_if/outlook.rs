@@ -438,6 +438,10 @@ impl<'t, 'a> Outlook<'t, 'a> {
         if kinds.compute {
             high = high.min(self.trial.memory.allocated);
         }
+        if kinds.parts {
+            // A range wider than that says nothing, unless the worst case itself is more.
+            high = high.min(worst_case.max((self.expected as f64 * WIDEST) as u64));
+        }
         self.range.1 = self.range.1.max(Bytes(high));
         self.range.0 = self.range.0.max(lowest_below(self.range.1).min(Bytes(self.expected)));
     }
@@ -523,6 +527,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         } else if self.may_not_do_if_put_off() {
             warnings.push("the layers are not a scan: in 14 of 116 real programs the compiler then put off the gradients of weights, so that the recomputed values of several layers were live at once, and the program needed 1.4 to 3.3 times as much; in a scan over checkpointed layers only one layer's are".to_owned());
         }
+        warnings.extend(state.random_bits_in_words());
         let lowest = self.base.saturating_add((live as f64 * state.least_factor) as u64);
         // What needs less than the program that the compiler has made is packed without more recomputation.
         let is_less = self.expected <= memory.allocated && self.fits_now();

@@ -136,6 +136,8 @@ pub(super) struct RowSums {
     pub family: u32,
     /// First and last time.
     pub life: (u32, u32),
+    /// Whether the operands of the layer's kernel are counted with it.
+    pub has_operands: bool,
 }
 
 /// Sizes and blocks after the changes.
@@ -643,7 +645,7 @@ impl<'a> State<'a> {
             blocks.push(Block { size, start, end });
             family.push(row);
         }
-        for (block, row) in self.blocks_of_sums() {
+        for (block, row) in self.blocks_of_sums().into_iter().chain(self.blocks_of_random_bits()) {
             blocks.push(block);
             family.push(row);
         }

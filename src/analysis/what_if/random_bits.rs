@@ -1,0 +1,123 @@
+//! Random bits of dropout on attention probabilities in checkpointed layers. What the default generator of JAX (threefry)
+//! computes for a large array is part of one fused operation as a rule. Computed again in a checkpointed layer, it is not
+//! on TPUs: each of its steps is an array of its own, and all of them are live at once.
+//!
+//! Found by compiling one layer of 32 heads and 1,024 positions with 1, 2, 3, 4, 5 and 8 samples for TPU v5p: 0.3, 8.2,
+//! 12.2, 16.3, 20.4 and 32.6 GiB, where the scores of a sample take 128 MiB in 32 bits; 1.9 GiB with 8 samples without the
+//! checkpoint. With 2 samples it is 8.1 GiB for v4 and v5e, but 0.6 GiB for v6e and v7x, whose vector units compute in
+//! bfloat16, and 0.8 GiB for v5p where the probabilities are float32; with heads of 256 elements instead of 64 or 128 there is
+//! nothing of the kind for v4. In a scan over layers it is the same; with the
+//! generator `rbg`, or dropout on the layer's output alone, there is nothing of the kind.
+
+use super::head_size::widest_head;
+use super::memory::Memory;
+use super::saved_for_backward::{BLOCK, is_among};
+use super::state::State;
+use crate::analysis::once::once;
+use crate::analysis::packing::Block;
+use crate::model::{Bytes, FastSet, Program, ShapeNode};
+
+/// Fewest elements of an array whose bits are computed so: 32 Mi were not, 64 Mi were.
+const LEAST: u64 = 1 << 26;
+
+/// Generations of TPUs whose compiler computes them so, as far as they were tried.
+const GENERATIONS: [&str; 3] = ["v4", "v5e", "v5p"];
+
+/// Arrays of 32 bits that are live at once.
+const ARRAYS: u64 = 30;
+
+/// Parts of the names of operations that draw random numbers.
+const DRAWS: [&str; 3] = ["bernoulli", "random_bits", "threefry"];
+
+impl Memory {
+    /// Numbers of elements of the arrays whose random bits are computed by JAX's default generator.
+    fn drawn(&self, program: &Program) -> &FastSet<u64> {
+        once(&self.drawn, || {
+            let mut drawn = FastSet::default();
+            let mut by_device = FastSet::default();
+            for at in program.instructions.ids() {
+                let Some(node) = program.shape_of(at).map(crate::model::Shape::root) else { continue };
+                let count = node.element_count();
+                if count < LEAST / 64 || node.is_tuple() {
+                    continue;
+                }
+                if program.opcode_name(at) == "rng-bit-generator" {
+                    by_device.insert(count);
+                } else if !node.element_type.is_float() && node.element_type.storage_bits() == 32 {
+                    let name = program.text.op_name(at);
+                    if DRAWS.iter().any(|word| name.contains(word)) {
+                        drawn.insert(count);
+                    }
+                }
+            }
+            let scores = self.kept.scores.iter().filter_map(|&row| {
+                let family = self.families.list.get(row as usize)?;
+                program.buffer_node(family.root)
+            });
+            let largest = scores.max_by_key(|node| node.element_count());
+            let is_narrow = |width: u64| width <= BLOCK.unsigned_abs();
+            let is_so =
+                by_device.is_empty() && largest.and_then(|node| widest_head(program, node)).is_some_and(is_narrow);
+            if is_so { drawn } else { FastSet::default() }
+        })
+    }
+}
+
+impl State<'_> {
+    /// What random bits take in each layer that is computed again, when that begins.
+    pub(super) fn blocks_of_random_bits(&self) -> Vec<(Block, u32)> {
+        let memory = self.memory;
+        let is_known = memory.generation.is_some_and(|name| GENERATIONS.contains(&name));
+        if !self.kinds.remat || !is_known || memory.kept.scores.is_empty() {
+            return Vec::new();
+        }
+        let node = |row: u32| {
+            let family = memory.families.list.get(row as usize)?;
+            self.program.buffer_node(family.root)
+        };
+        let is_narrow = |node: &ShapeNode| node.element_type.is_float() && !node.element_type.is_wide_float();
+        let narrow: FastSet<u64> = memory
+            .kept
+            .scores
+            .iter()
+            .filter_map(|&row| node(row).filter(|node| is_narrow(node)))
+            .map(ShapeNode::element_count)
+            .collect();
+        let of_scores = |row: u32| is_among(&memory.kept.scores, row as usize);
+        let layers = self.again.iter().map(|&(row, start, _)| (row, 1, start));
+        let scans = self.again_in_scans.iter().copied();
+        let mut known = FastSet::default();
+        let mut blocks = Vec::new();
+        for (row, steps, start) in layers.chain(scans).filter(|found| of_scores(found.0)) {
+            let at = row as usize;
+            let is_dropped = self.dropped.get(at) == Some(&true) || self.in_blocks.get(at) == Some(&true);
+            let steps = steps.max(1).unsigned_abs();
+            // Bits are drawn for the scores as they are; other batches have as many more or fewer.
+            let Some(present) = node(row).map(ShapeNode::element_count).filter(|count| narrow.contains(count)) else {
+                continue;
+            };
+            let present = present / steps;
+            let now = self.shape(self.first_item_of(row)).map_or(0, |known| known.node.element_count() / steps);
+            if is_dropped || now < LEAST || !memory.drawn(self.program).contains(&present) {
+                continue;
+            }
+            if known.insert(start) {
+                let size = now.saturating_mul(4).saturating_mul(ARRAYS);
+                blocks.push((Block { size, start, end: start }, row));
+            }
+        }
+        blocks
+    }
+
+    /// In words, what random bits take in a layer that is computed again; `None` if they take nothing.
+    pub(super) fn random_bits_in_words(&self) -> Option<String> {
+        let largest = self.blocks_of_random_bits().into_iter().map(|found| found.0.size).max()?;
+        Some(format!(
+            "the layers drop bfloat16 attention probabilities, with random bits from JAX's default generator: where a layer \
+             is checkpointed, the compiler then makes some {ARRAYS} arrays of the scores' shape at once ({}, which is \
+             counted); keys of another generator (`jax.config.update('jax_default_prng_impl', 'rbg')`), or dropout on the \
+             attention's output alone, need none of them",
+            Bytes(largest).short()
+        ))
+    }
+}
