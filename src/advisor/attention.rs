@@ -115,15 +115,25 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
             }));
         }
         Some(obstacle) => {
+            let bits = case.memory.random_bits_again(case.program);
             finding.advice.extend(checkpoint.map(|of_layer| {
                 format!(
-                    "`jax.checkpoint` around the attention alone: only the scores of one layer at a time ({}) stay live",
-                    Bytes(of_layer).short()
+                    "`jax.checkpoint` around the attention alone: only the scores of one layer at a time ({}) stay live{}",
+                    Bytes(of_layer).short(),
+                    bits.map_or_else(String::new, other_generator)
                 )
             }));
             finding.advice.push(format!("{}{}", blockwise(case), obstacle.words(case.memory.is_gpu, each)));
         }
     }
+}
+
+/// What a checkpoint needs where the random bits of dropout would be computed again in so many bytes.
+pub fn other_generator(bits: Bytes) -> String {
+    format!(
+        ", but only with keys of another generator (`jax.config.update('jax_default_prng_impl', 'rbg')`), which draws other numbers: with JAX's default one, the random bits of dropout are computed again in some {} at once",
+        bits.short()
+    )
 }
 
 /// The bytes of one layer's scores, where a checkpoint around the attention alone saves much by leaving no others: in the

@@ -63,19 +63,46 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// Whether the compiler for the device is known to compute random bits so.
+    fn may_compute_so(&self) -> bool {
+        self.generation.is_some_and(|name| GENERATIONS.contains(&name))
+    }
+
+    /// Bytes that random bits of dropout on attention probabilities take where a layer is computed again; `None` if the
+    /// program has no such dropout, or its device computes them otherwise.
+    #[must_use]
+    pub fn random_bits_again(&self, program: &Program) -> Option<Bytes> {
+        if !self.may_compute_so() {
+            return None;
+        }
+        let of_layer = |row: &u32| {
+            let node = program.buffer_node(self.families.list.get(*row as usize)?.root)?;
+            let stack = self.kept.stacks.iter().find(|stack| stack.family == *row);
+            let layers = stack.map_or(1, |stack| stack.layers.max(1).unsigned_abs());
+            is_narrow(node).then(|| node.element_count() / layers)
+        };
+        let largest = self.kept.scores.iter().filter_map(of_layer).max().filter(|&count| count >= LEAST)?;
+        self.drawn(program).contains(&largest).then(|| Bytes(largest.saturating_mul(4).saturating_mul(ARRAYS)))
+    }
+}
+
+/// Whether an array is of floats of fewer than 32 bits.
+fn is_narrow(node: &ShapeNode) -> bool {
+    node.element_type.is_float() && !node.element_type.is_wide_float()
+}
+
 impl State<'_> {
     /// What random bits take in each layer that is computed again, when that begins.
     pub(super) fn blocks_of_random_bits(&self) -> Vec<(Block, u32)> {
         let memory = self.memory;
-        let is_known = memory.generation.is_some_and(|name| GENERATIONS.contains(&name));
-        if !self.kinds.remat || !is_known || memory.kept.scores.is_empty() {
+        if !self.kinds.remat || !memory.may_compute_so() || memory.kept.scores.is_empty() {
             return Vec::new();
         }
         let node = |row: u32| {
             let family = memory.families.list.get(row as usize)?;
             self.program.buffer_node(family.root)
         };
-        let is_narrow = |node: &ShapeNode| node.element_type.is_float() && !node.element_type.is_wide_float();
         let narrow: FastSet<u64> = memory
             .kept
             .scores
