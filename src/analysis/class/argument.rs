@@ -1,7 +1,7 @@
 //! Classes of a program's arguments: by name if that is certain, else by their use in the program, else by their
 //! neighbours in the argument tree.
 
-use super::per_sample::follow_rows;
+use super::per_sample::{Row, of_samples};
 use super::{Class, Reason};
 use crate::analysis::flow::may_have_weights;
 use crate::analysis::flow::results::Flow;
@@ -13,15 +13,15 @@ use crate::model::{Allocation, BufferId, FastMap, FastSet, Opcode, Program, Shap
 const MAJORITY: f64 = 0.8;
 
 /// An argument before its class is known.
-pub(super) struct Argument<'a> {
+struct Argument<'a> {
     /// Its number in the entry computation.
-    pub number: i64,
+    number: i64,
     /// Its path in the tree of arguments; empty if it has none.
-    pub path: &'a str,
+    path: &'a str,
     /// Bytes of its memory.
-    pub bytes: u64,
+    bytes: u64,
     /// The array that it is.
-    pub node: Option<&'a ShapeNode>,
+    node: Option<&'a ShapeNode>,
 }
 
 impl Argument<'_> {
@@ -87,6 +87,33 @@ pub fn classes(
     follow_samples(&arguments, &mut classes);
     follow_neighbours(&arguments, &mut classes, evidence.is_training);
     classes
+}
+
+/// State of many samples, such as of environments, is no weight.
+fn follow_rows(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Reason)>, steps: &LoopSteps) {
+    let rows: Vec<Row<'_>> = arguments
+        .iter()
+        .map(|argument| {
+            let reason = classes.get(&argument.number).map(|found| found.1);
+            Row {
+                number: argument.number,
+                path: argument.path,
+                dimensions: argument.node.map_or(&[], |node| node.dimensions.as_slice()),
+                is_named: matches!(reason, Some(Reason::WeightName | Reason::OptimizerName | Reason::CacheName)),
+                is_open: matches!(
+                    reason,
+                    Some(
+                        Reason::UpdatedFromGradient
+                            | Reason::ServesUpdate
+                            | Reason::WrittenInPlace
+                            | Reason::NotReturned
+                    )
+                ),
+            }
+        })
+        .collect();
+    let found = of_samples(&rows, steps);
+    classes.extend(found.into_iter().map(|number| (number, (Class::Input, Reason::RowForEachSample))));
 }
 
 /// The array that an argument is: a donated one's memory holds others too.
