@@ -235,7 +235,7 @@ fn all_findings_are_unfolded_where_there_is_room_and_each_shows_that_it_can_be()
     };
     let (unfolded_with_room, all) = unfolded(&open(3000.0));
     assert!(all > 2 && unfolded_with_room == all, "{unfolded_with_room} of {all}");
-    let mut harness = open(800.0);
+    let mut harness = open(900.0);
     assert_eq!(unfolded(&harness), (1, all), "only the first");
     let is_folded = |node: &egui_kittest::Node<'_>| {
         let node = node.accesskit_node();
