@@ -464,8 +464,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
         } else {
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest, including attention scores"
         };
-        let bits = case.memory.random_bits_again(case.program);
-        finding.advice.push(format!("{policy}{}", bits.map_or_else(String::new, super::attention::other_generator)));
+        finding.advice.push(format!("{policy}{}", super::attention::other_generator(case)));
     }
     finding.advice.extend(micro(case));
     let over = case.memory.capacity.map_or(0, |capacity| case.allocated().saturating_sub(capacity));

@@ -115,12 +115,11 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
             }));
         }
         Some(obstacle) => {
-            let bits = case.memory.random_bits_again(case.program);
             finding.advice.extend(checkpoint.map(|of_layer| {
                 format!(
                     "`jax.checkpoint` around the attention alone: only the scores of one layer at a time ({}) stay live{}",
                     Bytes(of_layer).short(),
-                    bits.map_or_else(String::new, other_generator)
+                    other_generator(case)
                 )
             }));
             finding.advice.push(format!("{}{}", blockwise(case), obstacle.words(case.memory.is_gpu, each)));
@@ -128,12 +127,15 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
     }
 }
 
-/// What a checkpoint needs where the random bits of dropout would be computed again in so many bytes.
-pub fn other_generator(bits: Bytes) -> String {
-    format!(
-        ", but only with keys of another generator (`jax.config.update('jax_default_prng_impl', 'rbg')`), which draws other numbers: with JAX's default one, the random bits of dropout are computed again in some {} at once",
-        bits.short()
-    )
+/// What a checkpoint needs where it would make the compiler hold all random bits of dropout at once, in words; nothing
+/// elsewhere.
+pub fn other_generator(case: &ProgramContext<'_>) -> String {
+    case.memory.random_bits_again(case.program).map_or_else(String::new, |bits| {
+        format!(
+            ", but only with keys of another generator (`jax.config.update('jax_default_prng_impl', 'rbg')`), which draws other numbers: with JAX's default one, the random bits of dropout are computed again in some {} at once",
+            bits.short()
+        )
+    })
 }
 
 /// The bytes of one layer's scores, where a checkpoint around the attention alone saves much by leaving no others: in the
@@ -237,7 +239,9 @@ fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     } else {
         format!("two, which the compiler may spread to {BLOCK} columns each")
     };
-    let padded = case.memory.small_heads(case.program).map_or_else(String::new, |elements| {
+    let largest = held.first().and_then(|t| case.node(t.buffer));
+    let small = largest.and_then(|scores| case.memory.small_heads(case.program, scores));
+    let padded = small.map_or_else(String::new, |elements| {
         format!(" Both pad heads of {elements} elements to {BLOCK}, which is counted.")
     });
     format!(

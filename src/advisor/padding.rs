@@ -5,8 +5,6 @@ use std::fmt::Write as _;
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{ProgramContext, counted};
-use crate::analysis::decompositions::Decompositions;
-use crate::analysis::once::once;
 use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Bytes, FastSet, percent};
 
@@ -70,7 +68,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share(total, SHARE) {
         return;
     }
-    let decompositions = once(&case.decompositions, || Decompositions::of(case.program));
+    let decompositions = case.decompositions();
     let mut decomposed_by = None;
     for waste in causes.values_mut() {
         for (&buffer, &bytes) in waste.buffers.iter().zip(&waste.of_each) {

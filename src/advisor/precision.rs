@@ -38,7 +38,7 @@ fn casts_to_16_bits(case: &ProgramContext<'_>) -> bool {
     let program = case.program;
     let is_narrow = |at: InstructionId| {
         let node = program.shape_of(at).map(Shape::root);
-        node.is_some_and(|node| node.element_type.is_float() && !node.element_type.is_wide_float())
+        node.is_some_and(|node| node.element_type.is_narrow_float())
     };
     let (mut casts, mut products) = (0usize, 0usize);
     for at in program.instructions.ids() {

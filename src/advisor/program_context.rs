@@ -60,8 +60,8 @@ pub struct ProgramContext<'a> {
     pub(super) largest_batch: OnceLock<Option<i64>>,
     /// Whether dropout on the probabilities of attention is in the way of other attention.
     pub(super) drops_probabilities: OnceLock<bool>,
-    /// The decompositions of matrices that the compiler has of its own.
-    pub(super) decompositions: OnceLock<Decompositions>,
+    /// See [`Self::decompositions`].
+    decompositions: OnceLock<Decompositions>,
     /// Whether a batch normalisation is in the program, computed on first use.
     normalises: OnceLock<bool>,
     /// The library that made the program, recognised on first use.
@@ -369,6 +369,12 @@ impl<'a> ProgramContext<'a> {
         let all: u64 = held().map(|t| t.size).total();
         let accepted: u64 = held().filter(|t| accept(self.name(t.family))).map(|t| t.size).total();
         accepted > all / 2
+    }
+
+    /// The decompositions of matrices that the compiler has of its own, looked for on first use.
+    #[must_use]
+    pub fn decompositions(&self) -> &Decompositions {
+        once(&self.decompositions, || Decompositions::of(self.program))
     }
 
     /// Whether the names of operations show batch normalisation, whose results depend on how the batch is divided.

@@ -6,9 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::{batch_size, fragmentation, padding, precision};
-use crate::analysis::decompositions::Decompositions;
 use crate::analysis::flow::loops::{Role, is_written_by_users};
-use crate::analysis::once::once;
 use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Bytes, FastSet, Opcode, percent};
 
@@ -176,8 +174,7 @@ fn largest(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], may_be_cut: bool) {
     if may_be_cut {
         // Decompositions take 32 bits or more.
-        let decompositions = once(&case.decompositions, || Decompositions::of(case.program));
-        let is_wide = held.iter().take(MOST).any(|t| decompositions.of_buffer(case.program, t.buffer).is_some());
+        let is_wide = held.iter().take(MOST).any(|t| case.decompositions().of_buffer(case.program, t.buffer).is_some());
         let narrower = if is_wide { "" } else { ", or in a narrower type" };
         finding.advice.push(format!(
             "compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`){narrower}"

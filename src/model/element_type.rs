@@ -106,6 +106,12 @@ impl ElementType {
     pub const fn is_wide_float(self) -> bool {
         matches!(self, Self(11 | 12))
     }
+
+    /// Whether it is a floating-point type of 16 bits or fewer.
+    #[must_use]
+    pub fn is_narrow_float(self) -> bool {
+        self.is_float() && !self.is_wide_float()
+    }
 }
 
 #[cfg(test)]

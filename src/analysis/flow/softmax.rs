@@ -173,8 +173,7 @@ impl Products {
         let mut found = Self::default();
         for row in 0..program.instructions.len() {
             let at = InstructionId(row as u32);
-            let opcode = program.opcode_name(at);
-            if opcode != "dot" && (opcode != "convolution" || is_convolution(&program.text.op_name(at))) {
+            if !multiplies_matrices(program, at) {
                 continue;
             }
             let rows = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
@@ -216,6 +215,13 @@ impl Products {
     fn include(&self, dimensions: &[i64]) -> bool {
         square(dimensions).is_some_and(|square| self.squares.contains(&square))
     }
+}
+
+/// Whether an instruction multiplies matrices: for a TPU that is a convolution, too, but one that no op name calls so.
+#[must_use]
+pub fn multiplies_matrices(program: &Program, at: InstructionId) -> bool {
+    let opcode = program.opcode_name(at);
+    opcode == "dot" || (opcode == "convolution" && !is_convolution(&program.text.op_name(at)))
 }
 
 /// The largest dimension that occurs twice, and the number of elements.

@@ -64,7 +64,7 @@ impl State<'_> {
         // Layers have scores of few shapes.
         let mut known: FastMap<&[i64], i64> = FastMap::default();
         for &row in &memory.kept.scores {
-            let node = memory.families.list.get(row as usize).and_then(|family| self.program.buffer_node(family.root));
+            let node = memory.node_of_family(self.program, row);
             if let (Some(node), Some(size)) = (node, families.get_mut(row as usize)) {
                 let of_heads = *known.entry(&node.dimensions).or_insert_with(|| self.parts_of_heads(node, parts));
                 scale(size, parts / of_heads);

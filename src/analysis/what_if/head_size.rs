@@ -3,8 +3,7 @@
 //! splash attention and with JAX's flash attention for a TPU v5e: 34 arrays of `[48,16,1024,64]` of 192 MiB instead of 96).
 
 use super::saved_for_backward::BLOCK;
-use crate::analysis::flow::softmax::repeated;
-use crate::analysis::names::lookup::is_convolution;
+use crate::analysis::flow::softmax::{multiplies_matrices, repeated};
 use crate::model::{InstructionId, NO_ROW, Program, Shape, ShapeNode};
 
 /// What the products take that make attention scores.
@@ -25,10 +24,9 @@ impl Heads {
         let node = |row: u32| program.shape_of(InstructionId(row)).map(Shape::root);
         let of_product = |at| {
             let made = program.shape_of(at)?.root();
-            if i64::try_from(made.element_count()) != Ok(count) || repeated(&made.dimensions) != Some(length) {
-                return None;
-            }
-            if !is_product(program, at) {
+            let is_alike =
+                i64::try_from(made.element_count()) == Ok(count) && repeated(&made.dimensions) == Some(length);
+            if !is_alike || !multiplies_matrices(program, at) {
                 return None;
             }
             let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
@@ -52,12 +50,6 @@ impl Heads {
     }
 }
 
-/// Whether an instruction multiplies matrices.
-fn is_product(program: &Program, at: InstructionId) -> bool {
-    let opcode = program.opcode_name(at);
-    opcode == "dot" || (opcode == "convolution" && !is_convolution(&program.text.op_name(at)))
-}
-
 /// Elements of the widest head among the results of the products that take `scores`: values, keys and queries; `None` if
 /// no product takes any.
 pub(super) fn widest_head(program: &Program, scores: &ShapeNode) -> Option<u64> {
@@ -70,7 +62,7 @@ pub(super) fn widest_head(program: &Program, scores: &ShapeNode) -> Option<u64> 
             .map(Shape::root)
             .any(|taken| taken.element_count() == count && repeated(&taken.dimensions) == Some(length))
     };
-    let found = program.instructions.ids().filter(|&at| is_product(program, at) && takes_scores(at));
+    let found = program.instructions.ids().filter(|&at| multiplies_matrices(program, at) && takes_scores(at));
     let width = |at| Some(program.shape_of(at)?.root().element_count().saturating_mul(length.unsigned_abs()) / count);
     found.filter_map(width).max()
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::edit::LOGITS;
+use super::head_size::Heads;
 use super::resize;
 use super::saved_for_backward::{BLOCK, is_among};
 use super::state::{RowSums, State};
@@ -56,15 +57,15 @@ impl State<'_> {
         }
         // Scores are recomputed block by block in a layer's backward pass; none are kept.
         self.in_blocks.resize(memory.families.list.len(), false);
+        let layer_of = |at: usize| memory.kept.turn.as_ref()?.layer_of.get(at).copied().flatten();
         let mut sums: BTreeMap<(Option<u32>, u64), RowSums> = BTreeMap::new();
         for &row in &rows {
             let at = row as usize;
             let is_forward = memory.kept.passes.get(at) == Some(&Pass::Forward);
             let is_stack = memory.kept.is_stack(at);
             if is_stack || is_forward {
-                let layer = memory.kept.turn.as_ref().and_then(|turn| turn.layer_of.get(at).copied().flatten());
                 let (first, last) = self.spans[at];
-                let own = sums.entry((layer, memory.family_bytes[at])).or_insert(RowSums {
+                let own = sums.entry((layer_of(at), memory.family_bytes[at])).or_insert(RowSums {
                     family: row,
                     life: (first, last),
                     has_operands: false,
@@ -86,10 +87,9 @@ impl State<'_> {
         // Scores of a layer may be kept in two types.
         let mut known = FastSet::default();
         for at in 0..self.sums.len() {
-            let row = self.sums[at].family as usize;
-            let layer = memory.kept.turn.as_ref().and_then(|turn| turn.layer_of.get(row).copied().flatten());
-            let count = self.shape(self.first_item_of(row as u32)).map(|known| known.node.element_count());
-            self.sums[at].has_operands = known.insert((layer, count));
+            let family = self.sums[at].family;
+            let count = self.shape(self.first_item_of(family)).map(|known| known.node.element_count());
+            self.sums[at].has_operands = known.insert((layer_of(family as usize), count));
         }
         self.may_stay |= !self.sums.is_empty();
         self.order_backward_pass();
@@ -97,24 +97,30 @@ impl State<'_> {
 
     /// What the kernels keep for the backward pass besides their operands. In the worst case, JAX's flash attention, the
     /// greatest score and the sum of each row, in 32 bits and as often as a block has columns; splash attention keeps one
-    /// number. Of small heads, [`super::head_size::Heads`], both keep padded operands. A layer that is checkpointed keeps
+    /// number. Of small heads, [`Heads`], both keep padded operands. A layer that is checkpointed keeps
     /// none: they are computed again with the rest of it.
     pub(super) fn blocks_of_sums(&self) -> Vec<(Block, u32)> {
-        let heads = self.sums.first().and_then(|sums| self.memory.padded_heads(self.program, sums.family));
-        if self.sums.is_empty() || (!self.is_cautious && heads.is_none()) {
+        if self.sums.is_empty() {
             return Vec::new();
         }
+        // Layers have scores of few shapes.
+        let mut of_shapes: FastMap<&[i64], Option<Heads>> = FastMap::default();
+        let mut heads_of = |family: u32| {
+            let node = self.memory.node_of_family(self.program, family)?;
+            *of_shapes.entry(&node.dimensions).or_insert_with(|| self.memory.padded_heads(self.program, node))
+        };
         let in_scans: FastMap<u32, (i64, u32)> =
             self.again_in_scans.iter().map(|&(row, layers, start)| (row, (layers, start))).collect();
         // When what a checkpointed layer computes again is no longer needed.
         let ends: FastMap<u32, u32> = self.again.iter().map(|&(row, _, end)| (row, end)).collect();
-        let block = |sums: &RowSums| {
+        let mut block = |sums: &RowSums| {
             let RowSums { family, life: (first, last), has_operands } = *sums;
             let known = self.shape(self.first_item_of(family))?;
             let bits = u64::from(known.node.element_type.storage_bits().max(1));
             let numbers = known.padded?.0.saturating_mul(2 * 32 / bits);
             let rows = known.node.element_count() / BLOCK.unsigned_abs();
-            let operands = heads.filter(|_| has_operands).map_or(0, |heads| heads.more(rows));
+            let heads = if has_operands { heads_of(family) } else { None };
+            let operands = heads.map_or(0, |heads| heads.more(rows));
             let size = if self.is_cautious { numbers.saturating_add(operands) } else { operands };
             let block = if let Some(&(layers, start)) = in_scans.get(&family) {
                 Block { size: size / layers.max(1).unsigned_abs(), start: start.min(last), end: last }
@@ -125,7 +131,7 @@ impl State<'_> {
             };
             Some((block, family))
         };
-        self.sums.iter().filter_map(block).filter(|found| found.0.size > 0).collect()
+        self.sums.iter().filter_map(&mut block).filter(|found| found.0.size > 0).collect()
     }
 
     /// The first item of a family.

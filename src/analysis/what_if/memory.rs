@@ -31,7 +31,7 @@ use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
     Allocation, AllocationId, BufferId, Device, DeviceKind, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW,
-    Opcode, Program, TpuGeneration,
+    Opcode, Program, ShapeNode, TpuGeneration,
 };
 
 /// Temporaries below this fraction (1/20) of what is allocated leave the compiler nothing to save.
@@ -159,8 +159,8 @@ pub struct Memory {
     pub(super) weights: OnceLock<FastSet<Vec<i64>>>,
     /// How the global batch is recognised, once somebody asked.
     pub(super) global_batch: OnceLock<Option<GlobalBatch>>,
-    /// Heads that kernels of block-wise attention pad.
-    padded_heads: OnceLock<Option<Heads>>,
+    /// Heads that kernels of block-wise attention pad, by the dimensions of their scores.
+    padded_heads: Recent<Vec<i64>, Option<Heads>, 16>,
     /// Numbers of elements of the arrays whose random bits the default generator of JAX makes.
     pub(super) drawn: OnceLock<FastSet<u64>>,
     /// Whether anything is of a backward pass, once somebody asked.
@@ -339,7 +339,7 @@ impl Memory {
             followers: OnceLock::new(),
             weights: OnceLock::new(),
             global_batch: OnceLock::new(),
-            padded_heads: OnceLock::new(),
+            padded_heads: Recent::default(),
             drawn: OnceLock::new(),
             folded: OnceLock::new(),
             part_of_batch: OnceLock::new(),
@@ -465,22 +465,29 @@ impl Memory {
         self.capacity.is_some_and(|capacity| self.allocated > capacity)
     }
 
-    /// Heads, of which a family holds scores, that the kernels of a TPU pad; asked once for a program.
-    pub(super) fn padded_heads(&self, program: &Program, family: u32) -> Option<Heads> {
+    /// The array that the root of a family is.
+    pub(super) fn node_of_family<'p>(&self, program: &'p Program, family: u32) -> Option<&'p ShapeNode> {
+        program.buffer_node(self.families.list.get(family as usize)?.root)
+    }
+
+    /// The largest attention scores.
+    pub(super) fn largest_scores<'p>(&self, program: &'p Program) -> Option<&'p ShapeNode> {
+        let family = self.kept.scores.iter().max_by_key(|&&row| self.family_bytes.get(row as usize))?;
+        self.node_of_family(program, *family)
+    }
+
+    /// Heads, of which these are the scores, that the kernels of a TPU pad.
+    pub(super) fn padded_heads(&self, program: &Program, scores: &ShapeNode) -> Option<Heads> {
         if self.is_gpu {
             return None;
         }
-        *once(&self.padded_heads, || {
-            let scores = program.buffer_node(self.families.list.get(family as usize)?.root)?;
-            Heads::padded(program, scores)
-        })
+        *self.padded_heads.value(&scores.dimensions[..], || Heads::padded(program, scores))
     }
 
-    /// Elements of a head, where the kernels of block-wise attention pad heads of the scores that there are.
+    /// Elements of a head, where the kernels of block-wise attention pad those of which these are the scores.
     #[must_use]
-    pub fn small_heads(&self, program: &Program) -> Option<i64> {
-        let family = self.kept.scores.iter().max_by_key(|&&row| self.family_bytes.get(row as usize))?;
-        self.padded_heads(program, *family).map(|heads| heads.elements)
+    pub fn small_heads(&self, program: &Program, scores: &ShapeNode) -> Option<i64> {
+        self.padded_heads(program, scores).map(|heads| heads.elements)
     }
 
     /// Whether anything is of a backward pass: whether the program trains.

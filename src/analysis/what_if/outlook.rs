@@ -278,6 +278,11 @@ impl<'t, 'a> Outlook<'t, 'a> {
         memory.floor(program, edits).unwrap_or(*least).min(least.saturating_sub(spared))
     }
 
+    /// The most bytes up to which a range says anything.
+    fn widest(&self) -> u64 {
+        (self.expected as f64 * WIDEST) as u64
+    }
+
     /// The packer in program order may find less room between edited live ranges than the compiler will, or not.
     fn widen_by_packing(&mut self) {
         // A GPU's compiler packs by size, but of a changed program the order is not known to the byte either.
@@ -285,9 +290,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
             return;
         }
         let high = (self.online as f64 * (1.0 + band_of(self.trial.state.kinds))) as u64;
-        // A range wider than that says nothing.
-        let widest = (self.expected as f64 * WIDEST) as u64;
-        let high = Bytes(high.min(widest.max(self.online)));
+        let high = Bytes(high.min(self.widest().max(self.online)));
         if high > self.range.1 {
             self.range = (self.range.0.max(lowest_below(high)).min(Bytes(self.expected)), high);
         }
@@ -439,8 +442,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
             high = high.min(self.trial.memory.allocated);
         }
         if kinds.parts {
-            // A range wider than that says nothing, unless the worst case itself is more.
-            high = high.min(worst_case.max((self.expected as f64 * WIDEST) as u64));
+            high = high.min(self.widest().max(worst_case));
         }
         self.range.1 = self.range.1.max(Bytes(high));
         self.range.0 = self.range.0.max(lowest_below(self.range.1).min(Bytes(self.expected)));

@@ -5,9 +5,9 @@
 //! Found by compiling one layer of 32 heads and 1,024 positions with 1, 2, 3, 4, 5 and 8 samples for TPU v5p: 0.3, 8.2,
 //! 12.2, 16.3, 20.4 and 32.6 GiB, where the scores of a sample take 128 MiB in 32 bits; 1.9 GiB with 8 samples without the
 //! checkpoint. With 2 samples it is 8.1 GiB for v4 and v5e, but 0.6 GiB for v6e and v7x, whose vector units compute in
-//! bfloat16, and 0.8 GiB for v5p where the probabilities are float32; with heads of 256 elements instead of 64 or 128 there is
-//! nothing of the kind for v4. In a scan over layers it is the same; with the
-//! generator `rbg`, or dropout on the layer's output alone, there is nothing of the kind.
+//! bfloat16, and 0.8 GiB for v5p where the probabilities are float32. In a scan over layers it is the same; with heads of
+//! 256 elements instead of 64 or 128, with the generator `rbg`, or with dropout on the layer's output alone, there is
+//! nothing of the kind.
 
 use super::head_size::widest_head;
 use super::memory::Memory;
@@ -50,20 +50,12 @@ impl Memory {
                     }
                 }
             }
-            let scores = self.kept.scores.iter().filter_map(|&row| {
-                let family = self.families.list.get(row as usize)?;
-                program.buffer_node(family.root)
-            });
-            let largest = scores.max_by_key(|node| node.element_count());
-            let is_narrow = |width: u64| width <= BLOCK.unsigned_abs();
-            let is_so =
-                by_device.is_empty() && largest.and_then(|node| widest_head(program, node)).is_some_and(is_narrow);
+            let widest = || self.largest_scores(program).and_then(|node| widest_head(program, node));
+            let is_so = by_device.is_empty() && widest().is_some_and(|width| width <= BLOCK.unsigned_abs());
             if is_so { drawn } else { FastSet::default() }
         })
     }
-}
 
-impl Memory {
     /// Whether the compiler for the device is known to compute random bits so.
     fn may_compute_so(&self) -> bool {
         self.generation.is_some_and(|name| GENERATIONS.contains(&name))
@@ -77,19 +69,19 @@ impl Memory {
             return None;
         }
         let of_layer = |row: &u32| {
-            let node = program.buffer_node(self.families.list.get(*row as usize)?.root)?;
+            let node = self.node_of_family(program, *row)?;
             let stack = self.kept.stacks.iter().find(|stack| stack.family == *row);
             let layers = stack.map_or(1, |stack| stack.layers.max(1).unsigned_abs());
-            is_narrow(node).then(|| node.element_count() / layers)
+            node.element_type.is_narrow_float().then(|| node.element_count() / layers)
         };
         let largest = self.kept.scores.iter().filter_map(of_layer).max().filter(|&count| count >= LEAST)?;
-        self.drawn(program).contains(&largest).then(|| Bytes(largest.saturating_mul(4).saturating_mul(ARRAYS)))
+        self.drawn(program).contains(&largest).then(|| Bytes(bytes_of(largest)))
     }
 }
 
-/// Whether an array is of floats of fewer than 32 bits.
-fn is_narrow(node: &ShapeNode) -> bool {
-    node.element_type.is_float() && !node.element_type.is_wide_float()
+/// Bytes of the arrays that are live at once for so many scores of a layer.
+const fn bytes_of(scores: u64) -> u64 {
+    scores.saturating_mul(4).saturating_mul(ARRAYS)
 }
 
 impl State<'_> {
@@ -99,15 +91,16 @@ impl State<'_> {
         if !self.kinds.remat || !memory.may_compute_so() || memory.kept.scores.is_empty() {
             return Vec::new();
         }
-        let node = |row: u32| {
-            let family = memory.families.list.get(row as usize)?;
-            self.program.buffer_node(family.root)
-        };
+        let drawn = memory.drawn(self.program);
+        if drawn.is_empty() {
+            return Vec::new();
+        }
+        let node = |row: u32| memory.node_of_family(self.program, row);
         let narrow: FastSet<u64> = memory
             .kept
             .scores
             .iter()
-            .filter_map(|&row| node(row).filter(|node| is_narrow(node)))
+            .filter_map(|&row| node(row).filter(|node| node.element_type.is_narrow_float()))
             .map(ShapeNode::element_count)
             .collect();
         let of_scores = |row: u32| is_among(&memory.kept.scores, row as usize);
@@ -125,12 +118,11 @@ impl State<'_> {
             };
             let present = present / steps;
             let now = self.shape(self.first_item_of(row)).map_or(0, |known| known.node.element_count() / steps);
-            if is_dropped || now < LEAST || !memory.drawn(self.program).contains(&present) {
+            if is_dropped || now < LEAST || !drawn.contains(&present) {
                 continue;
             }
             if known.insert(start) {
-                let size = now.saturating_mul(4).saturating_mul(ARRAYS);
-                blocks.push((Block { size, start, end: start }, row));
+                blocks.push((Block { size: bytes_of(now), start, end: start }, row));
             }
         }
         blocks

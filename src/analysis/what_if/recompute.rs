@@ -366,7 +366,7 @@ impl State<'_> {
     /// there are such steps with the shape of their inputs, one each is kept.
     fn remat_single_steps(&mut self) {
         let memory = self.memory;
-        let node = |row: usize| self.program.buffer_node(memory.families.list.get(row)?.root);
+        let node = |row: usize| memory.node_of_family(self.program, row as u32);
         let lead = |node: &ShapeNode| (node.dimensions.len(), node.dimensions.get(1..3).map(<[i64]>::to_vec));
         let stacks = || memory.kept.stacks.iter().filter(|stack| !stack.is_in_layer);
         let known: HashSet<_> = stacks().filter_map(|stack| node(stack.family as usize)).map(lead).collect();
@@ -481,7 +481,7 @@ impl State<'_> {
     /// Drops what the loops of both passes hold of a stack of stacks in each step: what the loop within saves.
     fn drop_slices(&mut self, stack: &Stack) {
         let memory = self.memory;
-        let node = |row: usize| self.program.buffer_node(memory.families.list.get(row)?.root);
+        let node = |row: usize| memory.node_of_family(self.program, row as u32);
         let Some(whole) = node(stack.family as usize) else { return };
         let Some(slice) = whole.dimensions.get(1..) else { return };
         let is_slice = |row: &usize| {

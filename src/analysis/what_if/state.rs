@@ -439,17 +439,12 @@ impl<'a> State<'a> {
         if !self.memory.has_backward() {
             return Vec::new();
         }
-        let program = self.program;
-        let node = |row: u32| {
-            let family = self.memory.families.list.get(row as usize)?;
-            program.buffer_node(family.root)
-        };
+        let node = |row: u32| self.memory.node_of_family(self.program, row);
         let scores = &self.memory.kept.scores;
-        let is_narrow = |node: &&ShapeNode| node.element_type.is_float() && !node.element_type.is_wide_float();
         let twins: HashSet<&[i64]> = scores
             .iter()
             .filter_map(|&row| node(row))
-            .filter(is_narrow)
+            .filter(|node| node.element_type.is_narrow_float())
             .map(|node| node.dimensions.as_slice())
             .collect();
         let is_alone = |row: &u32| {
