@@ -103,8 +103,15 @@ impl<'a> State<'a> {
         }
         let items = self.items_of(|owner| matches!(owner, super::Owner::Family(row) if is_copy[row as usize]));
         let items: Vec<usize> = items.collect();
-        self.change(items.into_iter(), |node| resize::set_meant_type(node, ty));
+        self.change(items.into_iter(), |node| {
+            let meant = resize::is_meant(node.element_type, ty);
+            if meant {
+                resize::set_type_of_copy(node, ty);
+            }
+            meant
+        });
     }
+
     /// Whether temporaries like an argument (by row of the base) hold its next value: a decoder that scans over its cache
     /// has it twice. In training, arrays like the weights are their gradients.
     pub(super) fn collects(&self, row: usize) -> bool {
@@ -137,7 +144,7 @@ impl<'a> State<'a> {
         self.change(items.into_iter(), |node| {
             let meant = node.element_type.is_float() || !ty.is_float();
             if meant {
-                resize::set_type(node, ty);
+                resize::set_type_of_copy(node, ty);
             }
             meant
         });

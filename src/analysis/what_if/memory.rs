@@ -12,6 +12,7 @@ use super::followers::{Followers, Temporaries};
 use super::follows::{Divided, Follows};
 use super::global_batch::GlobalBatch;
 use super::head_size::Heads;
+use super::borrowed::{Borrowed, borrowed};
 use super::lodgers::{Lodger, is_alike, lodgers_of};
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
@@ -119,6 +120,8 @@ pub struct Memory {
     pub last_read: Vec<u32>,
     /// Buffers in a result's memory that are neither the result nor a copy of an argument, by row of [`Self::base`].
     pub(super) lodgers: Vec<Vec<Lodger>>,
+    /// Copies of arguments that are in the memory of others.
+    pub(super) borrowed: Vec<Borrowed>,
     /// Pairs of instruction and family: the instruction makes a member of the family. Ascending.
     makers: Vec<(u32, u32)>,
     /// First item of each row of [`Self::base`].
@@ -296,6 +299,7 @@ impl Memory {
             data_rows[data.base as usize] = row as u32;
         }
         Self {
+            borrowed: if is_tpu { borrowed(program, analysis, &base, space.xprof.allocated.0) } else { Vec::new() },
             lodgers,
             color: space.color,
             heap,
@@ -375,13 +379,14 @@ impl Memory {
         self.segments.value(pattern, || Segments::new(program, self.named(), turn, pattern))
     }
 
-    /// What is in a result's memory while the argument to be donated to it is still read: bytes, and first and last
-    /// time; program points where there is no heap.
-    pub(super) fn lodgers(&self, argument: usize, result: usize) -> Vec<(u64, u32, u32)> {
-        self.lodgers_until(result, self.last_read.get(argument).copied().unwrap_or(0))
+    /// What is in a result's memory while the argument to be donated to it is still read, as bytes and first and last time
+    /// (program points where there is no heap): what has the result's dimensions in another layout, and the rest.
+    pub(super) fn lodgers_by_layout(&self, argument: usize, result: usize) -> [Vec<(u64, u32, u32)>; 2] {
+        let last = self.last_read.get(argument).copied().unwrap_or(0);
+        [true, false].map(|is_relaid| self.lodgers_where(result, last, |lodger| lodger.is_relaid == is_relaid))
     }
 
-    /// What is in a result's memory besides the result, at any time; as [`Self::lodgers`].
+    /// What is in a result's memory besides the result, at any time; as [`Self::lodgers_by_layout`].
     pub(super) fn all_lodgers(&self, result: usize) -> Vec<(u64, u32, u32)> {
         self.lodgers_until(result, u32::MAX)
     }
@@ -396,8 +401,7 @@ impl Memory {
     }
 
     fn lodgers_where(&self, result: usize, last: u32, is_meant: impl Fn(&Lodger) -> bool) -> Vec<(u64, u32, u32)> {
-        let has_heap = !self.points.is_empty();
-        let time = |point: u32| if has_heap { 2 * self.points.partition_point(|&p| p < point) as u32 } else { point };
+        let time = |point: u32| self.time_of(point);
         let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);
         // What has another layout than the argument is never written in its place, such as the state of a loop.
         let until = |lodger: &Lodger| if lodger.is_relaid { lodger.last } else { lodger.last.min(last) };

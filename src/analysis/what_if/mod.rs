@@ -12,6 +12,7 @@ pub mod batch;
 mod batch_behind;
 mod batch_by_shape;
 mod between;
+mod borrowed;
 mod by_size;
 mod by_width;
 mod dimension;

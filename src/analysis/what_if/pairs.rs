@@ -96,10 +96,12 @@ impl State<'_> {
                     let scaled = |size: u64| {
                         u128::from(size) * u128::from(sizes[result]) / u128::from(memory.base_bytes[result].max(1))
                     };
-                    let own = memory.lodgers(argument as usize, result).into_iter();
-                    lodgers.extend(
-                        own.map(|(size, first, last)| (u64::try_from(scaled(size)).unwrap_or(u64::MAX), first, last)),
-                    );
+                    let own = memory.lodgers_by_layout(argument as usize, result);
+                    let [relaid, rest] = own.map(|lodgers| {
+                        let size = |size| u64::try_from(scaled(size)).unwrap_or(u64::MAX);
+                        lodgers.into_iter().map(|own| (size(own.0), own.1, own.2)).collect::<Vec<_>>()
+                    });
+                    lodgers.extend(self.lend(relaid, sizes).into_iter().chain(rest));
                 }
             } else {
                 let own = memory.all_lodgers(result);

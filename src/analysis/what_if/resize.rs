@@ -51,11 +51,24 @@ pub fn with_other_lanes(node: &ShapeNode, dimension: usize, before: i64) -> Opti
     (other.padded_size()? < node.padded_size()?).then_some(other)
 }
 
-/// Sets the element type; the layout stays.
+/// Sets the element type; the layout stays. Of arguments the compiler chooses another order of dimensions where this one
+/// would be padded.
 pub fn set_type(node: &mut ShapeNode, ty: ElementType) {
     node.element_type = ty;
     if let Some(layout) = node.layout.as_mut().map(Arc::make_mut) {
         layout.element_size_in_bits = 0;
+    }
+}
+
+/// As [`set_type`], of a copy in the order of dimensions in which a loop's products read it: tiles have at least as many
+/// rows as are packed together, 4 of 8-bit types and 2 of 16-bit types, so that 2 heads in 8 bits are padded to 4, and take
+/// as much as in 16 bits.
+pub fn set_type_of_copy(node: &mut ShapeNode, ty: ElementType) {
+    set_type(node, ty);
+    let packed = i64::from(32 / ty.storage_bits().clamp(1, 32));
+    let layout = node.layout.as_mut().map(Arc::make_mut);
+    if let Some([rows, _]) = layout.and_then(|layout| layout.tiles.first_mut()).map(Vec::as_mut_slice) {
+        *rows = packed.max(*rows);
     }
 }
 
@@ -193,6 +206,20 @@ mod tests {
         }
         let other = with_other_lanes(&of_channels, 0, 64).expect("128 samples fill lanes better than 192 channels");
         assert_eq!(other, image(128, 192));
+    }
+
+    #[test]
+    fn narrower_types_pack_more_rows_together() {
+        // Key and value heads of a cache, as a loop reads them: compiled so by libtpu 0.0.52.
+        let heads = |count: i64| {
+            ShapeNode::tiled(ElementType::BF16, &[4, 8192, count, 128], &[3, 2, 1, 0], &[&[count, 128], &[2, 1]])
+        };
+        let mut two = heads(2);
+        set_type_of_copy(&mut two, ElementType::S8);
+        assert_eq!((two.first_tile(), two.padded_size()), ([4, 128].as_slice(), heads(2).padded_size()));
+        let mut eight = heads(8);
+        set_type_of_copy(&mut eight, ElementType::S8);
+        assert_eq!((eight.first_tile(), eight.padded_size()), ([8, 128].as_slice(), Some(Bytes(4 * 8192 * 8 * 128))));
     }
 
     #[test]

@@ -107,6 +107,8 @@ pub struct State<'a> {
     pub(super) is_ordered: bool,
     /// Bytes that lose their memory to a donated argument, in a program without a heap.
     pub(super) homeless: u64,
+    /// Copies that lived in the memory of a result and are lent that of a donated argument, with its row of the base.
+    pub(super) lent: Vec<(Block, u32)>,
     /// The largest temporary that lived in the memory of a result and gets memory of its own.
     pub(super) largest_housed: u64,
     /// Bytes counted above and below what is expected to be recomputed at once.
@@ -194,6 +196,7 @@ impl<'a> State<'a> {
             may_stay: false,
             is_ordered: !memory.is_over(),
             homeless: 0,
+            lent: Vec::new(),
             largest_housed: 0,
             fused: 0,
             divided_like_batch: None,

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::borrowed::ROOM_FOR_COPIES;
 use super::edit::{Edit, SCAN};
 use super::memory::Memory;
 use super::outlook::Outlook;
@@ -95,6 +96,17 @@ impl<'a> Trial<'a> {
             let limit = memory.room().map_or(u64::MAX, |room| (room as f64 * memory.full_from()) as u64);
             if brought_back.saturating_add(live.0 / ROOM) <= limit {
                 (sizes, most_live, least) = (kept, live, brought_back);
+            }
+        }
+        if state.kinds != Kinds::default()
+            && !state.kinds.by_hand
+            && let Some((apart, must)) = state.with_copies_apart(&sizes)
+        {
+            let live = packing::most_live(&apart.blocks);
+            let bytes = memory.least_of(&apart, live.0);
+            let limit = memory.room().map_or(u64::MAX, |room| (room as f64 * ROOM_FOR_COPIES) as u64);
+            if must || bytes <= limit {
+                (sizes, most_live, least) = (apart, live, bytes);
             }
         }
         let edits = edits.to_vec();
