@@ -252,10 +252,15 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         size - (size / bits.max(8)).saturating_mul(8).min(size)
     };
     let in_8_bits: u64 = rows.iter().map(|&row| beyond(row)).total();
+    let mut is_less_in_8_bits = false;
     if is_wide {
         let to = ElementType::from_name("f8e4m3fn").unwrap_or(ElementType::BF16);
-        case.fill(&mut finding, vec![Edit::Dtype(Arguments(names.clone()), to)]);
-        finding.changes_results = ChangesResults::Yes;
+        let mut tried = case.finding(NAME);
+        let saved = case.fill(&mut tried, vec![Edit::Dtype(Arguments(names.clone()), to)]);
+        is_less_in_8_bits = case.is_worth(saved);
+        if is_less_in_8_bits {
+            finding = Finding { changes_results: ChangesResults::Yes, ..tried };
+        }
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
     let is_cache = largest.is_some_and(|row| classes.of(case.memory.base[row].buffer) == Class::Cache);
@@ -265,7 +270,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_copied = case.is_worth(relaid.iter().map(|copy| copy.1).total());
     let is_in_place = in_place.saturating_mul(2) > bytes && !is_copied;
     finding.title = format!(
-        "{} is {} of what is allocated{}: {} ({})",
+        "{} is {} of what is allocated: {}{} ({})",
         match (is_in_place, is_cache) {
             (true, true) => "The cache, updated in place,",
             (true, false) => "State updated in place",
@@ -273,12 +278,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             (false, false) => "State",
         },
         percent(bytes, case.allocated().max(1)),
+        Bytes(bytes).short(),
         match (is_in_place, is_copied) {
             (true, _) => "",
             (false, true) => ", and a loop works on a copy of it",
             (false, false) => ", and its next value is a copy",
         },
-        Bytes(bytes).short(),
         listed(&names, 3)
     );
     let temporaries = case.space.at_peak.by_category.iter().find(|row| row.0 == Category::Temporary);
@@ -338,10 +343,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         }
         .to_owned(),
     );
-    if is_wide {
+    if is_less_in_8_bits {
         finding
             .advice
             .push("keep it in 8 bits (`float8_e4m3fn`, `int8` with scales): the saving above is for this".to_owned());
+    } else if is_wide && !relaid.is_empty() {
+        finding.advice.push(
+            "8 bits alone (`float8_e4m3fn`, `int8` with scales) are predicted to save nothing: the copies in the loop are then padded to as much as now; first make the copies unnecessary".to_owned(),
+        );
     }
     if is_cache {
         // Keys and values of a single head have no heads to share.

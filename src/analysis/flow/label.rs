@@ -120,6 +120,11 @@ impl Labels {
         if !is_plain(&own) {
             return is_borrowed.then(|| Label::borrowed(own));
         }
+        if let Some(path) = self.updated_copy(program, &value) {
+            let copy = format!("{COPY_OF}{path}, updated in place");
+            let own = updated_argument(program, buffer).filter(|own| copy.strip_prefix(COPY_OF) == Some(&own.text));
+            return own.or_else(|| Some(Label::plain(copy)));
+        }
         // Rows that are added up in an array like a weight are its gradient, whatever product they come from.
         let scattered = scope::path(&own).last().copied().filter(|operation| operation.starts_with("scatter"));
         if let Some(operation) = scattered
@@ -483,6 +488,17 @@ impl Labels {
     /// The argument that a value is a whole copy of.
     fn copied_argument(&self, program: &Program, value: &Value) -> Option<String> {
         self.argument_of(program, value, false)
+    }
+
+    /// The path of the entry argument of whose copy, which a loop carries, a value is the next.
+    fn updated_copy(&self, program: &Program, value: &Value) -> Option<String> {
+        if !matches!(opcode(program, value.at), Opcode::FUSION | Opcode::SCATTER | Opcode::DYNAMIC_UPDATE_SLICE) {
+            return None;
+        }
+        let begun = super::beginning(program, value.clone(), 0).filter(|begun| begun.is_updated)?;
+        let caller = self.loops.caller(program.computation_of(begun.parameter)?)?;
+        let start = (opcode(program, caller) == Opcode::WHILE).then(|| operand(program, caller, 0))??;
+        self.copied_argument(program, &Value { at: start, index: begun.index }).filter(|path| !path.is_empty())
     }
 
     /// The path of the entry argument that a value holds a part of, or all of.
