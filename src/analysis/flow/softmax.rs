@@ -8,8 +8,11 @@ use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline};
 
-/// Fewest positions of attention scores that matter.
-pub const LEAST_POSITIONS: i64 = 256;
+/// Fewest positions of attention scores that matter: pictures of 224 points in patches of 16 have 196 and a class.
+pub const LEAST_POSITIONS: i64 = 128;
+
+/// Fewest keys of attention scores that only their heads tell from logits of classes.
+const LEAST_KEYS: i64 = 256;
 
 /// Fewest classes of logits that matter.
 const LEAST_CLASSES: i64 = 1024;
@@ -76,7 +79,7 @@ impl Softmax {
                 let is_first = node.dimensions.iter().find(|&&d| d > 1) == Some(&summed);
                 let has_heads = dimensions.len() > 3 && !is_first;
                 // There may be fewer keys than queries, of classes there are more than of what is classified.
-                let fewest = if has_heads || summed < widest { LEAST_POSITIONS } else { LEAST_CLASSES };
+                let fewest = if has_heads || summed < widest { LEAST_KEYS } else { LEAST_CLASSES };
                 let is_new = !found.crossed.iter().any(|known| known.outline == dimensions);
                 if dimensions.len() > 2 && summed >= fewest && is_new && products.make_and_take(&dimensions) {
                     let is_batched = products.are_batched(&dimensions);

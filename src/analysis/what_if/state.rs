@@ -162,6 +162,9 @@ impl Sizes {
     }
 }
 
+/// The product that makes the scores of Haiku's attention, whose softmax is in the type of what it is given.
+const SCORES_OF_HAIKU: &str = "...thd,...Thd->...htT";
+
 /// Most names listed where a change names nothing.
 const MOST_NAMES: usize = 8;
 
@@ -451,8 +454,9 @@ impl<'a> State<'a> {
             .map(|node| node.dimensions.as_slice())
             .collect();
         let is_alone = |row: &u32| {
-            node(*row)
-                .is_some_and(|node| node.element_type.is_wide_float() && !twins.contains(node.dimensions.as_slice()))
+            node(*row).is_some_and(|node| {
+                node.element_type.is_wide_float() && !twins.contains(node.dimensions.as_slice())
+            }) && !self.memory.family_name(*row as usize).contains(SCORES_OF_HAIKU)
         };
         let wide: Vec<u32> = scores.iter().copied().filter(is_alone).collect();
         self.may_differ |= !wide.is_empty();
