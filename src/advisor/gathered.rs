@@ -8,13 +8,21 @@ use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::{Class, Reason};
 use crate::analysis::flow::{Value, is_gathered};
+use crate::analysis::what_if::batch::DataArgument;
 use crate::model::Bytes;
 
 /// Name of the rule.
 pub const NAME: &str = "gathered";
 
 /// What to do about a weight that one product reads, such as that of the head.
-const KEPT_ALONG: &str = "divide such a weight along a dimension that the result of its product has too (the vocabulary, for the weight that makes logits), not along the one that the product sums over: each device then computes its part of the result and gathers no weight; where the batch is divided over the same devices, it gathers the activations instead";
+const KEPT_ALONG: &str = "divide such a weight along a dimension that the result of its product has too (the vocabulary, for the weight that makes logits), not along the one that the product sums over: each device then computes its part of the result and gathers no weight";
+
+/// What [`KEPT_ALONG`] costs where the batch is divided over the same devices.
+const ACTIVATIONS_INSTEAD: &str = "; where the batch is divided over the same devices, it gathers the activations instead";
+
+/// Share of the largest weight that is gathered, from which on the activations that would be gathered in its place are no
+/// less to speak of.
+const NO_LESS: f64 = 0.8;
 
 /// Share of what is gathered from which one array stands for all.
 const NEARLY_ALL: f64 = 0.8;
@@ -37,6 +45,20 @@ pub(super) fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
     let program = case.program;
     let made = program.buffers.instruction_of(t.buffer);
     made.is_some_and(|at| is_gathered(program, Value { at, index: program.buffer_index(t.buffer) }))
+}
+
+/// The advice to divide a weight along a dimension of its product's result, which only helps where the activations that
+/// are then gathered take less than the weight.
+fn keep_along(case: &ProgramContext<'_>, largest: Option<&AtPeak>) -> Option<String> {
+    let tokens = |data: &DataArgument| {
+        let own = data.dimensions.iter().fold(1i64, |product, &size| product.saturating_mul(size.max(1)));
+        own.saturating_mul(data.parts.max(1))
+    };
+    let divided = case.memory.data.iter().filter(|data| data.parts > 1).map(tokens).max();
+    let Some(tokens) = divided else { return Some(KEPT_ALONG.to_owned()) };
+    // Of each token there are as many features as the weight has beside its largest dimension.
+    let longest = largest.and_then(|t| case.node(t.buffer)?.dimensions.iter().copied().max()).unwrap_or(0);
+    ((tokens as f64) < longest as f64 * NO_LESS).then(|| format!("{KEPT_ALONG}{ACTIVATIONS_INSTEAD}"))
 }
 
 /// Looks for copies of weights among the temporaries at the peak.
@@ -91,13 +113,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         let them = if gathered.len() == 1 { "it" } else { "them" };
         let _ = write!(finding.why, " A loop gathers {them} for one of its steps at a time.");
     } else if gathered.len() > 1 && (of_one(&gathered, whole) || has_scan(case)) {
-        finding.advice.push(KEPT_ALONG.to_owned());
+        finding.advice.extend(keep_along(case, gathered.iter().copied().max_by_key(|t| t.size)));
     } else if gathered.len() > 1 && !case.memory.has_backward() {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`".to_owned());
     } else if gathered.len() > 1 {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
     } else if whole > 0 {
-        finding.advice.push(KEPT_ALONG.to_owned());
+        finding.advice.extend(keep_along(case, gathered.iter().copied().max_by_key(|t| t.size)));
     }
     let is_of_experts = |t: &&AtPeak| {
         let name = case.describe(t.buffer).to_ascii_lowercase();

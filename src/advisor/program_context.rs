@@ -415,7 +415,7 @@ impl<'a> ProgramContext<'a> {
         let others = of_both.saturating_sub(saved.0);
         let others = match others {
             _ if others <= of_both / NOT_TO_SPEAK_OF => String::new(),
-            _ => format!(", less {} that other values then take", Bytes(others).short()),
+            _ => format!(", less {} that other values may then take", Bytes(others).short()),
         };
         format!(
             " The change shrinks the arguments ({}) and results that are not written in their place ({}), by {} together{others}.",

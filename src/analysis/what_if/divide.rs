@@ -13,6 +13,9 @@ use crate::analysis::names::argument::holds_state;
 use crate::analysis::once::once;
 use crate::model::{NO_ROW, outline};
 
+/// Bytes of a single number, as it is tiled.
+const SCALAR: u64 = 1024;
+
 /// Results by the array they hold, without those that follow an argument already.
 struct Results {
     /// Number of the array, by row of the base; `NO_ROW` for what is no result, or is taken.
@@ -122,7 +125,8 @@ impl<'a> State<'a> {
         }
         for row in others {
             let Some((dimension, follows)) = self.dimension_to_divide(row, &mut known, &mut results) else {
-                undivided += 1;
+                // Nobody would divide a single number, such as a counter of steps.
+                undivided += usize::from(self.base(row).size > SCALAR);
                 continue;
             };
             is_weight |= !self.is_state(row);

@@ -110,6 +110,8 @@ fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileRep
     for space in full {
         write_space(out, space, profile);
     }
+    // A space that nothing is in says nothing.
+    let brief: Vec<&SpaceReport> = brief.into_iter().filter(|space| space.allocated_bytes > 0).collect();
     if !brief.is_empty() {
         let _ = writeln!(out, "    {:<17} {:>10} {:>11} {:>11}", "other spaces", "allocated", "peak", "capacity");
     }
