@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::batch_size;
-use super::finding::{ChangesResults, Finding};
+use super::finding::{ChangesResults, Finding, Severity};
 use super::gathered::is_gather;
 use super::included;
 use super::library::Library;
+use super::offload;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::stages;
 use crate::analysis::class::Class;
@@ -280,7 +281,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     }
     if kept.stacks.iter().all(|stack| stack.is_input) {
         finding.advice.push(match steps {
-            Steps::Layers => format!("only the input of each layer is saved: the body is checkpointed already. Offload the inputs to the host ({}), shard them along the sequence, or checkpoint groups of layers instead of each layer", Library::of(case).offload_inputs()),
+            Steps::Layers => format!("only the input of each layer is saved: the body is checkpointed already. Offload the inputs to the host ({}): {}. Or shard them along the sequence, or checkpoint groups of layers instead of each layer", Library::of(case).offload_inputs(), offloaded(case)),
             _ => format!("only the input of each {} is saved: the body is checkpointed already. Checkpoint groups of them instead: a scan in a scan, with `jax.checkpoint` around the inner one", steps.one()),
         });
         return false;
@@ -290,6 +291,22 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let segments = case.try_out(&[Edit::Remat(SCAN.to_owned(), None)]).scan_segments;
     finding.advice.push(Library::of(case).remat_scan(steps, segments));
     segments.is_none()
+}
+
+/// What offloading all that scans save comes to, in words.
+fn offloaded(case: &ProgramContext<'_>) -> String {
+    let families: Vec<usize> = case.memory.kept.stacks.iter().map(|stack| stack.family as usize).collect();
+    let bytes = families.iter().map(|&family| case.memory.families.list[family].size).total();
+    let without = case.memory.without(case.program, &families);
+    let mut words = format!("at most {} less", Bytes(case.saved(&without)).short());
+    if case.severity() == Severity::Critical {
+        let fits = case.memory.capacity.is_some_and(|capacity| without.expected().0 <= capacity);
+        words.push_str(if fits { ", so that it may fit" } else { ", which alone is not enough" });
+    }
+    if let Some(need) = offload::host_memory(case, bytes) {
+        let _ = write!(words, "; {need} of host memory for them");
+    }
+    words
 }
 
 /// Whether each slice of a stack is what was gathered from other devices.

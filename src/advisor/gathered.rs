@@ -18,7 +18,8 @@ pub const NAME: &str = "gathered";
 const KEPT_ALONG: &str = "divide such a weight along a dimension that the result of its product has too (the vocabulary, for the weight that makes logits), not along the one that the product sums over: each device then computes its part of the result and gathers no weight";
 
 /// What [`KEPT_ALONG`] costs where the batch is divided over the same devices.
-const ACTIVATIONS_INSTEAD: &str = "; where the batch is divided over the same devices, it gathers the activations instead";
+const ACTIVATIONS_INSTEAD: &str =
+    "; where the batch is divided over the same devices, it gathers the activations instead";
 
 /// Share of the largest weight that is gathered, from which on the activations that would be gathered in its place are no
 /// less to speak of.

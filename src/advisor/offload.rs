@@ -12,6 +12,19 @@ pub const NAME: &str = "offload";
 /// Least share of allocated bytes at which offloading is worth the transfers.
 const SHARE: f64 = 0.10;
 
+/// What the devices of a host need together for so many bytes of each, in words: `the 4 devices of a host together need
+/// 15.0 GiB`; `None` where it is not known how many there are.
+pub(super) fn host_memory(case: &ProgramContext<'_>, bytes: u64) -> Option<String> {
+    let topology = case.device.topology?;
+    // A host may have more chips than the program runs on.
+    let generation = case.device.name.as_deref().and_then(TpuGeneration::by_name);
+    let per_chip = generation.map_or(1, |generation| u64::from(generation.devices_per_chip).max(1));
+    let devices = topology.chips_per_host.saturating_mul(per_chip).min(u64::from(case.program.devices()));
+    let who =
+        if devices == 1 { "it needs".to_owned() } else { format!("the {devices} devices of a host together need") };
+    Some(format!("{who} {}", Bytes(bytes.saturating_mul(devices)).short()))
+}
+
 /// Looks for optimizer state in a program that is short of memory.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if case.severity() == Severity::Hint || case.device.kind == Some(DeviceKind::Cpu) {
@@ -36,17 +49,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.is_guess = true;
     finding.at_most = Some("at most: data in transfer to or from the device still takes room".to_owned());
     finding.advice.push(Library::of(case).offload_state().to_owned());
-    if let Some(topology) = case.device.topology {
-        // A host may have more chips than the program runs on.
-        let generation = case.device.name.as_deref().and_then(TpuGeneration::by_name);
-        let per_chip = generation.map_or(1, |generation| u64::from(generation.devices_per_chip).max(1));
-        let devices = topology.chips_per_host.saturating_mul(per_chip).min(u64::from(case.program.devices()));
-        finding.advice.push(format!(
-            "{} {} of host memory for it",
-            if devices == 1 { "it needs".to_owned() } else { format!("the {devices} devices of a host together need") },
-            Bytes(bytes.saturating_mul(devices)).short()
-        ));
-    }
+    finding.advice.extend(host_memory(case, bytes).map(|need| format!("{need} of host memory for it")));
     if case.memory.has_backward() {
         let (library, stacks) = (Library::of(case), &case.memory.kept.stacks);
         // Where scans save the inputs of layers alone, these are what is left.

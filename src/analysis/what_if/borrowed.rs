@@ -10,7 +10,6 @@ use super::memory::Memory;
 use super::resize;
 use super::state::{Sizes, State};
 use crate::analysis::flow::{Value, computed};
-use crate::analysis::once::once;
 use crate::analysis::packing::Block;
 use crate::analysis::{ProgramAnalysis, live_range::LiveRanges};
 use crate::model::{BufferId, InstructionId, Opcode, Program};

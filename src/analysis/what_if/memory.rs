@@ -7,12 +7,12 @@ use rayon::prelude::*;
 
 use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
+use super::borrowed::{Borrowed, borrowed};
 use super::edit::Arguments;
 use super::followers::{Followers, Temporaries};
 use super::follows::{Divided, Follows};
 use super::global_batch::GlobalBatch;
 use super::head_size::Heads;
-use super::borrowed::{Borrowed, borrowed};
 use super::lodgers::{Lodger, is_alike, lodgers_of};
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;

@@ -214,11 +214,12 @@ mod tests {
         let heads = |count: i64| {
             ShapeNode::tiled(ElementType::BF16, &[4, 8192, count, 128], &[3, 2, 1, 0], &[&[count, 128], &[2, 1]])
         };
+        let f8 = ElementType::from_name("f8e4m3fn").expect("a type");
         let mut two = heads(2);
-        set_type_of_copy(&mut two, ElementType::S8);
+        set_type_of_copy(&mut two, f8);
         assert_eq!((two.first_tile(), two.padded_size()), ([4, 128].as_slice(), heads(2).padded_size()));
         let mut eight = heads(8);
-        set_type_of_copy(&mut eight, ElementType::S8);
+        set_type_of_copy(&mut eight, f8);
         assert_eq!((eight.first_tile(), eight.padded_size()), ([8, 128].as_slice(), Some(Bytes(4 * 8192 * 8 * 128))));
     }
 

@@ -454,9 +454,9 @@ impl<'a> State<'a> {
             .map(|node| node.dimensions.as_slice())
             .collect();
         let is_alone = |row: &u32| {
-            node(*row).is_some_and(|node| {
-                node.element_type.is_wide_float() && !twins.contains(node.dimensions.as_slice())
-            }) && !self.memory.family_name(*row as usize).contains(SCORES_OF_HAIKU)
+            node(*row)
+                .is_some_and(|node| node.element_type.is_wide_float() && !twins.contains(node.dimensions.as_slice()))
+                && !self.memory.family_name(*row as usize).contains(SCORES_OF_HAIKU)
         };
         let wide: Vec<u32> = scores.iter().copied().filter(is_alone).collect();
         self.may_differ |= !wide.is_empty();
