@@ -51,6 +51,11 @@ const PAIRS: &[Pair] = &[
     pair("experts_scan_v6e", "v6e", &["batch 0.5"], Allowed::Share(0.03), true),
     // A loop works on the donated cache in another layout, so that its state is a copy.
     pair("decode_pages_v5e", "v5e", &["donate cache"], Allowed::Share(0.03), false),
+    // A loop works on copies of two donated caches, one in the memory of the other's argument: with room each has its own;
+    // of 2 heads in 8 bits the copies take as much as in 16.
+    pair("decode_copies_half_v6e", "v6e", &["batch 0.5"], Allowed::Share(0.02), true),
+    pair("decode_copies_f8_v6e", "v6e", &["dtype cache f8e4m3fn"], Allowed::Share(0.02), true),
+    pair("decode_copies_donated_v6e", "v6e", &["donate cache"], Allowed::Share(0.02), true),
     // The larger batch fills the lanes, and the padding of the channels goes.
     pair("batch_lanes_v3", "v3", &["batch 2"], Allowed::Share(0.05), false),
     // Scores by relative position that the compiler moves to the backward pass now, as it is short of memory.

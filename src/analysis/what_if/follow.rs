@@ -13,7 +13,7 @@ use crate::analysis::class::origin;
 use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::{Value, beginning_of_part, is_all_gather};
 use crate::analysis::once::once;
-use crate::model::{BufferId, ElementType, Program, outline};
+use crate::model::{BufferId, ElementType, Program, ShapeNode, outline};
 
 /// The argument that a value is all or a part of, where devices gather what each wrote, and whether a part of it was
 /// written.
@@ -101,12 +101,21 @@ impl<'a> State<'a> {
                 self.dropped[family] = true;
             }
         }
+        let order = |buffer: BufferId| resize::node_of(program, buffer).and_then(ShapeNode::order_in_memory);
+        let copy_of = &self.followers().copy_of;
+        let is_relaid = |item: usize| {
+            let super::Owner::Family(row) = memory.items[item].owner else { return false };
+            let argument = copy_of[row as usize].map(|row| memory.base[row as usize].buffer);
+            argument.is_some_and(|argument| order(argument) != order(memory.families.list[row as usize].root))
+        };
         let items = self.items_of(|owner| matches!(owner, super::Owner::Family(row) if is_copy[row as usize]));
-        let items: Vec<usize> = items.collect();
-        self.change(items.into_iter(), |node| {
+        let items: Vec<(usize, bool)> = items.map(|item| (item, is_relaid(item))).collect();
+        self.change_by(items.into_iter(), |node, is_relaid| {
             let meant = resize::is_meant(node.element_type, ty);
-            if meant {
-                resize::set_type_of_copy(node, ty);
+            match (meant, is_relaid) {
+                (true, true) => resize::set_type_of_copy(node, ty),
+                (true, false) => resize::set_type(node, ty),
+                _ => {}
             }
             meant
         });
@@ -144,7 +153,7 @@ impl<'a> State<'a> {
         self.change(items.into_iter(), |node| {
             let meant = node.element_type.is_float() || !ty.is_float();
             if meant {
-                resize::set_type_of_copy(node, ty);
+                resize::set_type(node, ty);
             }
             meant
         });

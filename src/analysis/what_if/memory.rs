@@ -379,6 +379,11 @@ impl Memory {
         self.segments.value(pattern, || Segments::new(program, self.named(), turn, pattern))
     }
 
+    /// The time of a program point: twice the heap event, or the point where there is no heap.
+    pub(super) fn time_of(&self, point: u32) -> u32 {
+        if self.points.is_empty() { point } else { 2 * self.points.partition_point(|&p| p < point) as u32 }
+    }
+
     /// What is in a result's memory while the argument to be donated to it is still read, as bytes and first and last time
     /// (program points where there is no heap): what has the result's dimensions in another layout, and the rest.
     pub(super) fn lodgers_by_layout(&self, argument: usize, result: usize) -> [Vec<(u64, u32, u32)>; 2] {

@@ -27,6 +27,7 @@ mod global_batch;
 mod head_size;
 mod in_loops;
 mod in_parts;
+mod lent;
 mod lodgers;
 mod memory;
 mod micro;

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::borrowed::ROOM_FOR_COPIES;
 use super::edit::{Edit, SCAN};
+use super::lent::ROOM_FOR_COPIES;
 use super::memory::Memory;
 use super::outlook::Outlook;
 use super::prediction::{Depth, Prediction, ROOM};
