@@ -53,12 +53,10 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         finding.why = match failed {
             Some(failure) => {
                 let short = |bytes: u64| Bytes(bytes).short();
-                let (reserved, active) = (failure.totals.reserved, failure.totals.active);
-                // A limit is at least what was reserved under it; without one the driver's free memory counts, too.
-                let room = reserved.saturating_add(if failure.is_limited() { 0 } else { failure.device_free });
+                let (reserved, active, room) = (failure.totals.reserved, failure.totals.active, failure.room());
                 let told = match (needed <= room, failure.is_limited()) {
                     (true, _) => "the request would have been served".to_owned(),
-                    (false, true) => format!("{} more than was reserved when it failed", short(needed - room)),
+                    (false, true) => format!("{} more than had been reserved until then", short(needed - room)),
                     (false, false) => {
                         format!("{} more than there was, unless whole pages are given back first", short(needed - room))
                     }

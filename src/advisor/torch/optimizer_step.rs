@@ -16,7 +16,8 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(failure) = device.failure() else { continue };
         let is_step =
             snapshot.frames(failure.stack).any(|frame| snapshot.strings.get(frame.file).contains("torch/optim/"));
-        let is_first = device.spans.iter().all(|span| span.start >= failure.moment);
+        // A step that fails has an end, too.
+        let is_first = device.spans.iter().all(|span| span.end >= failure.moment);
         let state = bytes_of(device, AllocationCategory::OptimizerState);
         if !is_step || !is_first || (state as f64) < SHARE * whole(device) as f64 {
             continue;

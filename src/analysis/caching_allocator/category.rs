@@ -7,7 +7,7 @@ use super::failure::FailedRequest;
 use super::makers::{Maker, stack_signs};
 use super::replay::Lifetime;
 use super::steps::Span;
-use super::tail::{KeptGraphs, Tail};
+use super::tail::{self, KeptGraphs, Tail};
 use crate::model::{CachingSnapshot, NO_ROW, StackId};
 
 /// What an allocation is for.
@@ -192,7 +192,10 @@ pub fn categories(
         let (ended, kept) = ends.entry(lifetime.stack).or_default();
         *(if !is_after(lifetime, &backward) && !lives_on(lifetime) { ended } else { kept }) += 1;
     }
-    let ends_early = |lifetime: &Lifetime| ends.get(&lifetime.stack).is_some_and(|(ended, kept)| ended >= kept);
+    let outlived = tail::outlived(lifetimes, &makers, &lives_on);
+    let ends_early = |lifetime: &Lifetime| {
+        !outlived.contains(&lifetime.start) && ends.get(&lifetime.stack).is_some_and(|(ended, kept)| ended >= kept)
+    };
     let of = |(lifetime, &(maker, evidence)): (&Lifetime, &(Maker, Evidence))| {
         use AllocationCategory as To;
         if lifetime.is_old() {

@@ -80,7 +80,7 @@ impl CachingAnalysis {
         let allocated = &replay.curves.allocated;
         let runs = (0..allocated.len()).step_by(RUN);
         let highest = runs.filter_map(|run| highest_in(allocated, run, run + RUN)).map(|row| row as u32).collect();
-        Self {
+        let mut own = Self {
             actions: actions.map(|(action, count)| (action.name(), count)).collect(),
             problems: sentences,
             at_end: EndState::new(snapshot, device.index),
@@ -98,6 +98,19 @@ impl CachingAnalysis {
             beginning,
             by_category: OnceLock::new(),
             highest,
+        };
+        own.settle_cause(snapshot);
+        own
+    }
+
+    /// Why the last request failed, with what is known of the whole history.
+    fn settle_cause(&mut self, snapshot: &CachingSnapshot) {
+        let Some(mut failure) = self.failure().cloned() else { return };
+        let most = self.highest_reserved(0, failure.moment as usize + 1);
+        let is_known = !snapshot.is_cut && snapshot.settings.expandable_segments != Some(true);
+        failure.settle(most, || is_known.then(|| self.in_expandable_segments(snapshot).with_request).flatten());
+        if let Some(last) = self.replay.failures.last_mut() {
+            *last = failure;
         }
     }
 

@@ -83,7 +83,13 @@ pub struct FailedRequest {
     pub cause: Cause,
     /// What would have been missing with all free memory in one place.
     pub short_by: u64,
+    /// The most that the process had reserved until then: a limit allows at least as much.
+    pub most_reserved: u64,
 }
+
+/// Share of the reserved bytes, 0 to 1, below which free pieces are not why a request failed that would not have been served
+/// either had nothing been in pieces.
+const FEW_PIECES: f64 = 0.10;
 
 impl FailedRequest {
     /// Examines a request of (bytes, bytes that the driver had free) from a (stream, pool) in the state before it.
@@ -141,7 +147,31 @@ impl FailedRequest {
             holes_same_pool: holes,
             cause,
             short_by: segment.saturating_sub(device_free).saturating_sub(inactive),
+            most_reserved: totals.reserved,
         }
+    }
+
+    /// What the process could have reserved, as far as is known: under a limit what it had reserved, else what the driver
+    /// had free, too.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        let reserved = self.totals.reserved;
+        if self.is_limited() { self.most_reserved.max(reserved) } else { reserved.saturating_add(self.device_free) }
+    }
+
+    /// Tells fragmentation from too little memory by the most that had been reserved, and by what the same allocations and
+    /// the request need in segments that grow.
+    pub(super) fn settle(&mut self, most_reserved: u64, needed: impl Fn() -> Option<u64>) {
+        self.most_reserved = most_reserved.max(self.totals.reserved);
+        let (room, few) = (self.room(), (self.totals.reserved as f64 * FEW_PIECES) as u64);
+        let whole = self.totals.active.saturating_add(self.requested);
+        self.cause = match self.cause {
+            Cause::Fragmentation if self.free_same_pool < few && needed().is_some_and(|needed| needed > room) => {
+                if self.is_limited() { Cause::Limit } else { Cause::Shortage }
+            }
+            Cause::Limit if whole <= room && needed().is_some_and(|needed| needed <= room) => Cause::Fragmentation,
+            cause => cause,
+        };
     }
 
     /// What the process could have had of the device: what it had reserved, and what the driver had free. The device has
@@ -226,13 +256,16 @@ impl FailedRequest {
                 "the process has a limit (set_per_process_memory_fraction), and {} in use with what is requested are less \
                  than the {} it had reserved, but nowhere in one place",
                 short(self.totals.active.saturating_add(self.requested)),
-                short(self.totals.reserved)
+                short(self.most_reserved.max(self.totals.reserved))
             ),
             Cause::Fragmentation => "enough bytes, but in no one place".to_owned(),
             Cause::WrongPool => format!(
                 "{} more are free, but kept for other streams, private pools or small blocks",
                 short(self.free_other())
             ),
+            Cause::Shortage if self.short_by == 0 => {
+                "enough bytes, but the same allocations and the request need more in one piece, too".to_owned()
+            }
             Cause::Shortage => format!("{} are missing even with all of it in one place", short(self.short_by)),
         };
         format!("{text}: {rest}")
@@ -267,5 +300,15 @@ mod tests {
         assert_eq!(cause(&[(0, 100)], 1 << 40).cause, Cause::Limit);
         assert_eq!(cause(&[(0, 100), (200, 100)], 0).cause, Cause::Fragmentation);
         assert_eq!(cause(&[(0, 100)], 0).cause, Cause::Shortage);
+        // Few pieces, which would not have been enough in one place either.
+        let mut few = cause(&[(0, 20)], 1 << 40);
+        few.cause = Cause::Fragmentation;
+        few.settle(0, || Some(500 * mib));
+        assert_eq!(few.cause, Cause::Limit);
+        // More had been reserved before, and given back.
+        let mut before = cause(&[(0, 100)], 1 << 40);
+        before.settle(500 * mib, || Some(480 * mib));
+        assert_eq!((before.cause, before.room()), (Cause::Fragmentation, 500 * mib));
+        assert!(before.sentence().contains("less than the 500 MiB"));
     }
 }

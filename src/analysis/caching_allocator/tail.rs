@@ -1,6 +1,6 @@
 //! What follows the last backward pass: forward passes of an evaluation or of inference, and what they keep.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::makers::Maker;
 use super::replay::Lifetime;
@@ -16,8 +16,12 @@ const STACKS: usize = 5;
 /// Fewest passes in a row without a backward pass, where none was seen before.
 const PASSES: usize = 3;
 
-/// Fewest equal blocks of a cache: one for each layer.
+/// Fewest equal blocks of a cache that one pass makes: one for each layer.
 const LAYERS: u64 = 4;
+
+/// Fewest layers of which blocks of a stack stay, and fewest such stacks, where a pass that did not end keeps its graph:
+/// keys and values, of a decoder and of what it attends to besides, have four.
+const KEPT_LAYERS: (u64, usize) = (2, 6);
 
 /// Graphs of forward passes that no backward pass follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub struct Tail {
     starts: Vec<u32>,
     /// Of each stack: allocations that ended, and those that live on.
     by_stack: HashMap<StackId, (u64, u64)>,
+    /// Of each stack: the most allocations of one pass that live on.
+    in_one_pass: HashMap<StackId, u64>,
     /// Whether no backward pass and no step is in the history, and what stays is too little for graphs.
     is_inference: bool,
     /// Graphs that are kept.
@@ -68,6 +74,14 @@ impl Tail {
             let (ended, alive) = tail.by_stack.entry(lifetime.stack).or_default();
             *(if stays { alive } else { ended }) += 1;
         }
+        let mut by_pass: HashMap<(StackId, usize), u64> = HashMap::new();
+        for lifetime in forward.iter().filter(|life| tail.outlasts(life) || lives_on(life)) {
+            *by_pass.entry((lifetime.stack, tail.pass_of(lifetime))).or_default() += 1;
+        }
+        for (&(stack, _), &count) in &by_pass {
+            let most = tail.in_one_pass.entry(stack).or_default();
+            *most = count.max(*most);
+        }
         let sum = |lifetimes: &mut dyn Iterator<Item = &&Lifetime>| lifetimes.map(|life| life.requested).sum::<u64>();
         let usual = usual_passes(lifetimes, makers);
         let least = if usual > 0 { usual + 1 } else { PASSES };
@@ -87,15 +101,28 @@ impl Tail {
         let is_checkpointed = forward.iter().any(|life| is_checkpointed(life));
         let stays = |life: &&&Lifetime| tail.is_kept(life) && (tail.outlasts(life) || lives_on(life));
         let (kept, all) = (sum(&mut forward.iter().filter(stays)), sum(&mut forward.iter()));
-        tail.is_inference =
-            !has_training && !is_checkpointed && tail.kept.is_none() && (kept as f64) < KEPT * all as f64;
+        // A pass that a failed request ended: with gradients, many stacks have kept something of each layer; without, only
+        // those of keys and values have.
+        let keeps_layers = tail.starts.len() == 1 && {
+            let of_layers = layers_kept(lifetimes, makers, &lives_on);
+            of_layers.values().filter(|&&layers| layers >= KEPT_LAYERS.0).count() >= KEPT_LAYERS.1
+        };
+        tail.is_inference = !has_training
+            && !is_checkpointed
+            && !keeps_layers
+            && tail.kept.is_none()
+            && (kept as f64) < KEPT * all as f64;
         tail
+    }
+
+    /// The pass that a lifetime begins in.
+    fn pass_of(&self, lifetime: &Lifetime) -> usize {
+        self.starts.partition_point(|&start| start <= lifetime.start)
     }
 
     /// Whether a lifetime outlives the beginning of the next pass.
     fn outlasts(&self, lifetime: &Lifetime) -> bool {
-        let next = self.starts.partition_point(|&start| start <= lifetime.start);
-        self.starts.get(next).is_some_and(|&start| lifetime.end > start)
+        self.starts.get(self.pass_of(lifetime)).is_some_and(|&start| lifetime.end > start)
     }
 
     /// Whether most allocations of a stack stay.
@@ -109,16 +136,62 @@ impl Tail {
     }
 
     /// Whether a lifetime of the forward pass that lives on is one of the equal blocks that inference keeps for each layer.
+    /// One of each pass is none, such as its logits.
     pub fn is_cache(&self, lifetime: &Lifetime) -> bool {
         self.is_inference
             && self.is_kept(lifetime)
-            && self.by_stack.get(&lifetime.stack).is_some_and(|(_, alive)| *alive >= LAYERS)
+            && self.in_one_pass.get(&lifetime.stack).is_some_and(|&alive| alive >= LAYERS)
     }
 
     /// Whether a lifetime is after the last backward pass, in inference.
     pub fn is_inference(&self, lifetime: &Lifetime) -> bool {
         self.is_inference && lifetime.start > self.since
     }
+}
+
+/// Of each stack of the forward pass: in how many runs of allocations, one in each layer, some live on.
+fn layers_kept(
+    lifetimes: &[Lifetime],
+    makers: &[Maker],
+    lives_on: &impl Fn(&Lifetime) -> bool,
+) -> HashMap<StackId, u64> {
+    let mut kept: HashMap<StackId, u64> = HashMap::new();
+    for run in runs(lifetimes, makers) {
+        if run.iter().any(|life| lives_on(life))
+            && let Some(first) = run.first()
+        {
+            *kept.entry(first.stack).or_default() += 1;
+        }
+    }
+    kept
+}
+
+/// Allocations of the forward pass that come one after the other from one stack.
+fn runs<'a>(lifetimes: &'a [Lifetime], makers: &[Maker]) -> Vec<Vec<&'a Lifetime>> {
+    let mut runs: Vec<Vec<&Lifetime>> = Vec::new();
+    let forward = lifetimes.iter().zip(makers).filter(|(life, maker)| !life.is_old() && **maker == Maker::Forward);
+    for (lifetime, _) in forward {
+        match runs.last_mut() {
+            Some(run) if run.first().is_some_and(|first| first.stack == lifetime.stack) => run.push(lifetime),
+            _ => runs.push(vec![lifetime]),
+        }
+    }
+    runs
+}
+
+/// The beginnings of allocations of the forward pass that lived on when their stack came again later, as those of earlier
+/// layers do that are kept for the backward pass, where `lives_on` says that they live on.
+pub fn outlived(lifetimes: &[Lifetime], makers: &[Maker], lives_on: &impl Fn(&Lifetime) -> bool) -> HashSet<u32> {
+    let mut last: HashMap<StackId, u32> = HashMap::new();
+    let runs = runs(lifetimes, makers);
+    for run in &runs {
+        if let Some(first) = run.first() {
+            last.insert(first.stack, first.start);
+        }
+    }
+    let earlier =
+        runs.iter().filter(|run| run.first().is_some_and(|first| last.get(&first.stack) > Some(&first.start)));
+    earlier.flatten().filter(|life| lives_on(life)).map(|life| life.start).collect()
 }
 
 /// Where passes begin: with the stack that the first one begins with, after something that is no part of the model, such
@@ -180,6 +253,33 @@ mod tests {
     }
 
     #[test]
+    fn a_pass_that_failed_is_told_from_inference_by_what_it_keeps_of_each_layer() {
+        // Four layers of eight stacks with two allocations each, of which the first stays in a graph.
+        let layers = |kept: u32| -> Vec<Lifetime> {
+            let life = |row: u32| Lifetime {
+                address: 0,
+                requested: 100,
+                size: 512,
+                start: 1 + row,
+                end: if row % 6 == 0 && row / 6 % 8 < kept { NO_ROW } else { row + 2 },
+                released: NO_ROW,
+                stack: StackId(1 + row / 6 % 8),
+            };
+            (0..4 * 8 * 6).map(life).collect()
+        };
+        let of = |kept: u32| {
+            let lifetimes = layers(kept);
+            (tail(&lifetimes).is_inference, lifetimes)
+        };
+        assert!(of(2).0, "keys and values alone");
+        let (is_inference, lifetimes) = of(6);
+        assert!(!is_inference);
+        let makers = vec![Maker::Forward; lifetimes.len()];
+        let outlived = outlived(&lifetimes, &makers, &|life| life.end == NO_ROW);
+        assert_eq!(outlived.len(), 6 * 3, "all but those of the last layer");
+    }
+
+    #[test]
     fn graphs_of_several_passes_are_told_from_caches_and_results() {
         let kept = tail(&passes(4, |_, _| NO_ROW));
         assert_eq!(kept.kept.map(|kept| kept.passes), Some(4));
@@ -189,10 +289,16 @@ mod tests {
         let layers: Vec<Lifetime> =
             passes(4, |_, _| NO_ROW).into_iter().filter(|life| life.stack != StackId(0)).collect();
         assert_eq!(tail(&layers).kept, None);
-        // One block of each pass stays: a cache.
-        let lifetimes = passes(5, |pass, stack| if stack == 3 { NO_ROW } else { pass * 8 + stack + 2 });
+        // A block for each of four layers stays: a cache.
+        let mut lifetimes = passes(5, |pass, stack| if stack > 2 && stack < 7 { NO_ROW } else { pass * 8 + stack + 2 });
+        for life in lifetimes.iter_mut().filter(|life| (4..7).contains(&life.stack.0)) {
+            life.stack = StackId(3);
+        }
         let cache = tail(&lifetimes);
         assert_eq!(cache.kept, None);
-        assert!(cache.is_cache(&lifetimes[3]) && !cache.is_cache(&lifetimes[4]));
+        assert!(cache.is_cache(&lifetimes[3]) && !cache.is_cache(&lifetimes[2]));
+        // One block of each pass: its result.
+        let lifetimes = passes(5, |pass, stack| if stack == 3 { NO_ROW } else { pass * 8 + stack + 2 });
+        assert!(!tail(&lifetimes).is_cache(&lifetimes[3]));
     }
 }

@@ -60,6 +60,15 @@ impl Divided {
     }
 }
 
+/// The same share where tensors are divided over other devices besides: none in three programs for v4; of five for v6e two
+/// did, and one for v5p did not.
+fn beside_tensors(generation: &str) -> Option<f64> {
+    match generation {
+        "v4" | "v4 megacore" | "v5e" => Some(0.0),
+        _ => None,
+    }
+}
+
 impl Memory {
     /// Whether each row of [`Self::base`] is an argument divided over the devices of the batch, worked out once.
     fn divided_with_batch(&self, program: &Program) -> &Vec<bool> {
@@ -117,24 +126,31 @@ impl Memory {
             let own = outline(&node.dimensions);
             gathered.contains(&own) || self.weights(program).contains(&own)
         };
+        // Of one sequence as long as it is wide, that may be both.
+        let is_exactly_weight = |node: &ShapeNode| weights.contains(&node.dimensions);
         let tokens = self.data.iter().map(|data| data.dimensions.iter().fold(1i64, |n, &d| n.saturating_mul(d)));
         let tokens = tokens.max().unwrap_or(0);
         // How often each size comes, and where, of wide floats and of others.
-        let mut sizes: [FastMap<u64, (u64, u32)>; 2] = [FastMap::default(), FastMap::default()];
-        for (row, family) in (0u32..).zip(&self.families.list) {
-            let Some(node) = program.buffer_node(family.root) else { continue };
-            let is_stream = self.kept.passes.get(row as usize) == Some(&Pass::Forward)
-                && !self.kept.has_own_remedy(row as usize)
-                && node.element_type.is_float()
-                && node.dimensions.last() == Some(&width)
-                && node.dimensions.first().is_some_and(|&first| first % batch == 0)
-                && node.element_count() / width.unsigned_abs().max(1) <= tokens.unsigned_abs()
-                && !is_weight(node);
-            if is_stream {
-                let sizes = &mut sizes[usize::from(node.element_type.is_wide_float())];
-                sizes.entry(family.size).or_insert((0, row)).0 += 1;
+        let frequent = |is_weight: &dyn Fn(&ShapeNode) -> bool| {
+            let mut sizes: [FastMap<u64, (u64, u32)>; 2] = [FastMap::default(), FastMap::default()];
+            for (row, family) in (0u32..).zip(&self.families.list) {
+                let Some(node) = program.buffer_node(family.root) else { continue };
+                let is_stream = self.kept.passes.get(row as usize) == Some(&Pass::Forward)
+                    && !self.kept.has_own_remedy(row as usize)
+                    && node.element_type.is_float()
+                    && node.dimensions.last() == Some(&width)
+                    && node.dimensions.first().is_some_and(|&first| first % batch == 0)
+                    && node.element_count() / width.unsigned_abs().max(1) <= tokens.unsigned_abs()
+                    && !is_weight(node);
+                if is_stream {
+                    let sizes = &mut sizes[usize::from(node.element_type.is_wide_float())];
+                    sizes.entry(family.size).or_insert((0, row)).0 += 1;
+                }
             }
-        }
+            sizes
+        };
+        let strict = frequent(&is_weight);
+        let sizes = if strict.iter().all(FastMap::is_empty) { frequent(&is_exactly_weight) } else { strict };
         // Without biases and the like.
         let least = sizes.iter().flat_map(|sizes| sizes.keys()).max()? / SMALL;
         let most_frequent = |sizes: &FastMap<u64, (u64, u32)>| {
@@ -205,8 +221,19 @@ impl State<'_> {
             return Some((0.0, 0.0));
         }
         let Some(divided) = self.divided() else { return Some((0.0, 0.0)) };
-        let share = divided.put_off_by(self.memory.generation?)?;
+        let generation = self.memory.generation?;
+        let share = if self.has_tensor_parallelism() && divided == Divided::Weights {
+            beside_tensors(generation)?
+        } else {
+            divided.put_off_by(generation)?
+        };
         Some((share, if divided == Divided::State { OF_STATE } else { OF_WEIGHTS }))
+    }
+
+    /// Whether weights are divided over more devices than those of the batch, too.
+    fn has_tensor_parallelism(&self) -> bool {
+        let parts = self.memory.data.iter().map(|data| data.parts).max().unwrap_or(1);
+        parts > 1 && i64::from(self.program.devices()) > parts
     }
 
     /// Whether the compiler puts off gradients of weights for certain.
