@@ -14,9 +14,10 @@ use super::global_batch::BatchDevices;
 use super::memory::Memory;
 use super::segments::Segments;
 use super::state::State;
+use crate::analysis::flow::{Value, is_gathered};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
-use crate::model::{Bytes, FastMap, FastSet, Program, ShapeNode, outline};
+use crate::model::{BufferId, Bytes, FastMap, FastSet, Program, ShapeNode, outline};
 
 /// What of the training state is divided over the devices of the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,16 +123,14 @@ impl Memory {
         let batch = self.data.first().map(DataArgument::batch).filter(|&batch| batch > 0)?;
         // Weights as a device has them, and gathered.
         let gathered: FastSet<Vec<i64>> = weights.iter().map(|whole| outline(whole)).collect();
-        let is_weight = |node: &ShapeNode| {
+        let is_weight = |node: &ShapeNode, _| {
             let own = outline(&node.dimensions);
             gathered.contains(&own) || self.weights(program).contains(&own)
         };
-        // Of one sequence as long as it is wide, that may be both.
-        let is_exactly_weight = |node: &ShapeNode| weights.contains(&node.dimensions);
         let tokens = self.data.iter().map(|data| data.dimensions.iter().fold(1i64, |n, &d| n.saturating_mul(d)));
         let tokens = tokens.max().unwrap_or(0);
         // How often each size comes, and where, of wide floats and of others.
-        let frequent = |is_weight: &dyn Fn(&ShapeNode) -> bool| {
+        let frequent = |is_weight: &dyn Fn(&ShapeNode, BufferId) -> bool| {
             let mut sizes: [FastMap<u64, (u64, u32)>; 2] = [FastMap::default(), FastMap::default()];
             for (row, family) in (0u32..).zip(&self.families.list) {
                 let Some(node) = program.buffer_node(family.root) else { continue };
@@ -141,7 +140,7 @@ impl Memory {
                     && node.dimensions.last() == Some(&width)
                     && node.dimensions.first().is_some_and(|&first| first % batch == 0)
                     && node.element_count() / width.unsigned_abs().max(1) <= tokens.unsigned_abs()
-                    && !is_weight(node);
+                    && !is_weight(node, family.root);
                 if is_stream {
                     let sizes = &mut sizes[usize::from(node.element_type.is_wide_float())];
                     sizes.entry(family.size).or_insert((0, row)).0 += 1;
@@ -150,7 +149,15 @@ impl Memory {
             sizes
         };
         let strict = frequent(&is_weight);
-        let sizes = if strict.iter().all(FastMap::is_empty) { frequent(&is_exactly_weight) } else { strict };
+        // Of one sequence as long as it is wide, that may be both.
+        let is_brought = |root| {
+            let at = program.buffers.instruction_of(root);
+            at.is_some_and(|at| is_gathered(program, Value { at, index: program.buffer_index(root) }))
+        };
+        let loose = frequent(&|node, root| weights.contains(&node.dimensions) || is_brought(root));
+        let largest = |sizes: &[FastMap<u64, (u64, u32)>; 2]| sizes.iter().flat_map(FastMap::keys).max().copied();
+        let is_lost = largest(&strict).unwrap_or(0) < largest(&loose).unwrap_or(0) / SMALL;
+        let sizes = if is_lost { loose } else { strict };
         // Without biases and the like.
         let least = sizes.iter().flat_map(|sizes| sizes.keys()).max()? / SMALL;
         let most_frequent = |sizes: &FastMap<u64, (u64, u32)>| {

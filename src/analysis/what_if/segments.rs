@@ -10,11 +10,11 @@ use super::turn::{Read, Turn};
 use crate::analysis::flow::label::Labels;
 use crate::analysis::names::layer::Layers;
 use crate::analysis::names::lookup::op_name;
-use crate::analysis::names::pass::Pass;
+use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::pattern::matches;
 use crate::analysis::names::scope;
 use crate::analysis::packing::{Families, Family};
-use crate::model::{InstructionId, NO_ROW, Program};
+use crate::model::{FastMap, InstructionId, NO_ROW, Program};
 
 /// The pattern for every layer.
 pub const EVERY: &str = "*";
@@ -231,12 +231,21 @@ fn useful(
         families.list.iter().map(|family| (2 * family.first..2 * family.last).contains(&turn.at)).collect();
     let reads = turn.reads();
     let mut useful = vec![true; reads.len()];
+    let mut alone: FastMap<u32, bool> = FastMap::default();
     // What is made of a family comes after it, so that it is known by then whether it is needed.
     for (row, read) in reads.iter().enumerate().rev() {
         let at = read.reader as usize;
         let own = &makers[start[at] as usize..start[at + 1] as usize];
+        // What has a name outside of what is differentiated, of a layer that is, belongs to another network of its names.
+        let is_applied_alone = !turn.is_by_use
+            && of_read.get(row).is_some_and(Option::is_some)
+            && *alone.entry(read.reader).or_insert_with(|| {
+                let name = op_name(program, InstructionId(read.reader));
+                !name.is_empty() && pass_of(&name) == Pass::Unknown
+            });
         // What it makes in other memory, or in that of an earlier array, is not known.
-        useful[row] = own.is_empty() || own.iter().any(|&(_, made)| is_needed[made as usize] || made < read.family);
+        useful[row] = !is_applied_alone
+            && (own.is_empty() || own.iter().any(|&(_, made)| is_needed[made as usize] || made < read.family));
         let own_segment = of_family.get(read.family as usize).copied().flatten();
         if useful[row] && own_segment.is_some() && of_read.get(row).copied().flatten() == own_segment {
             is_needed[read.family as usize] = true;
