@@ -34,6 +34,9 @@ const LEAST_TOKENS: u64 = 128;
 /// Sequence length below which attention scores are small.
 const LEAST_SEQUENCE: i64 = 256;
 
+/// Part of what loops within a loop save from which on what it saves itself is much.
+const OWN: u64 = 2;
+
 /// Queries in a block of flash attention, as its kernels take by default.
 pub const BLOCK: i64 = 128;
 
@@ -325,6 +328,29 @@ impl SavedForBackward {
             }
         }
         self.share_inner_loops(program, families);
+        self.keep_loops_within_layers(families);
+    }
+
+    /// A loop over layers that saves much beside what loops in its layers save is no repetition of these: what they save is
+    /// part of each layer.
+    fn keep_loops_within_layers(&mut self, families: &Families) {
+        let size = |stack: &Stack| families.list.get(stack.family as usize).map_or(0, |family| family.size);
+        // Bytes of each loop's own stacks, with what it passes on, and of those of loops in it.
+        let mut bytes: FastMap<InstructionId, (u64, u64, u64)> = FastMap::default();
+        for stack in &self.stacks {
+            let (own, carry, within) = bytes.entry(stack.of_loop).or_default();
+            if stack.inner > 1 {
+                *within = within.saturating_add(size(stack));
+            } else if !stack.is_input {
+                *own = own.saturating_add(size(stack));
+                *carry = stack.carry.max(*carry);
+            }
+        }
+        for stack in self.stacks.iter_mut().filter(|stack| stack.inner > 1) {
+            if let Some(&(_, carry, _)) = bytes.get(&stack.of_loop).filter(|(own, _, within)| *own >= within / OWN) {
+                (stack.inner, stack.carry) = (1, carry);
+            }
+        }
     }
 
     /// What a loop saves beside what a loop in it saves, with as many slices, is of that loop as well.
