@@ -509,8 +509,11 @@ impl Memory {
     #[must_use]
     pub fn has_checkpoints(&self) -> bool {
         let is_any = || {
-            let rows = || self.families.list.iter().enumerate().filter(|row| !self.kept.has_own_remedy(row.0));
-            let largest = rows().map(|row| row.1.size).max().unwrap_or(0);
+            let is_logits = |row: usize| self.kept.logits.binary_search(&(row as u32)).is_ok();
+            let rows = || self.families.list.iter().enumerate().filter(|row| !is_logits(row.0));
+            // A stack is of all layers.
+            let one = rows().filter(|row| !self.kept.is_stack(row.0));
+            let largest = one.map(|row| row.1.size).max().unwrap_or(0);
             rows().any(|(row, family)| {
                 self.kept.passes.get(row) == Some(&Pass::Recomputed) && family.size >= largest / OF_LAYERS
             })
