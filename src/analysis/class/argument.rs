@@ -1,7 +1,7 @@
 //! Classes of a program's arguments: by name if that is certain, else by their use in the program, else by their
 //! neighbours in the argument tree.
 
-use super::per_sample::{Row, of_samples};
+use super::per_sample::{Row, beside_caches, of_samples};
 use super::{Class, Reason};
 use crate::analysis::flow::may_have_weights;
 use crate::analysis::flow::results::Flow;
@@ -24,7 +24,12 @@ struct Argument<'a> {
     node: Option<&'a ShapeNode>,
 }
 
-impl Argument<'_> {
+impl<'a> Argument<'a> {
+    /// The dimensions of the array that it is; none if it is none.
+    fn dimensions(&self) -> &'a [i64] {
+        self.node.map_or(&[], |node| node.dimensions.as_slice())
+    }
+
     /// Whether its elements are integers.
     fn is_whole(&self) -> bool {
         self.node.is_some_and(|node| node.element_type.is_index())
@@ -83,6 +88,9 @@ pub fn classes(
     let mut classes: FastMap<i64, (Class, Reason)> =
         arguments.iter().map(|argument| (argument.number, class(argument, &evidence))).collect();
     follow_rows(&arguments, &mut classes, steps);
+    if !evidence.is_training {
+        follow_caches(&arguments, &mut classes);
+    }
     follow_mirrors(&arguments, &mut classes);
     follow_samples(&arguments, &mut classes);
     follow_neighbours(&arguments, &mut classes, evidence.is_training);
@@ -98,7 +106,7 @@ fn follow_rows(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Re
             Row {
                 number: argument.number,
                 path: argument.path,
-                dimensions: argument.node.map_or(&[], |node| node.dimensions.as_slice()),
+                dimensions: argument.dimensions(),
                 is_named: matches!(reason, Some(Reason::WeightName | Reason::OptimizerName | Reason::CacheName)),
                 is_open: matches!(
                     reason,
@@ -114,6 +122,28 @@ fn follow_rows(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Re
         .collect();
     let found = of_samples(&rows, steps);
     classes.extend(found.into_iter().map(|number| (number, (Class::Input, Reason::RowForEachSample))));
+}
+
+/// Keys and values that are only read, beside a cache that is written.
+fn follow_caches(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Reason)>) {
+    let of = |argument: &Argument<'_>| classes.get(&argument.number).copied();
+    let are = |wanted: Class, is_whole: bool| -> Vec<&[i64]> {
+        let of_class = |argument: &&Argument<'_>| of(argument).is_some_and(|found| found.0 == wanted);
+        let meant = arguments.iter().filter(of_class).filter(|argument| !is_whole || argument.is_whole());
+        meant.map(Argument::dimensions).collect()
+    };
+    let rows: Vec<Row<'_>> = arguments
+        .iter()
+        .map(|argument| Row {
+            number: argument.number,
+            path: argument.path,
+            dimensions: argument.dimensions(),
+            is_named: of(argument).is_some_and(|found| matches!(found.1, Reason::WeightName | Reason::CacheName)),
+            is_open: of(argument).is_some_and(|found| matches!(found.1, Reason::Argument | Reason::NotReturned)),
+        })
+        .collect();
+    let found = beside_caches(&rows, &are(Class::Cache, false), &are(Class::Input, true));
+    classes.extend(found.into_iter().map(|number| (number, (Class::Cache, Reason::RowForEachSample))));
 }
 
 /// The array that an argument is: a donated one's memory holds others too.

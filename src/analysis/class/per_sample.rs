@@ -64,6 +64,38 @@ pub(super) fn of_samples(arguments: &[Row<'_>], steps: &LoopSteps) -> Vec<i64> {
     found
 }
 
+/// What the last key of keys and values is called.
+const KEYS_AND_VALUES: [&str; 6] = ["key", "value", "k", "v", "keys", "values"];
+
+/// The arguments of containers beside a cache, in a program that does not train, whose arrays all have a row for each of as
+/// many sequences as the cache has and as there are tokens: keys and values of what is attended to, which are only read.
+/// `caches` and `tokens` are the dimensions of those arrays.
+pub(super) fn beside_caches(arguments: &[Row<'_>], caches: &[&[i64]], tokens: &[&[i64]]) -> Vec<i64> {
+    let mut rows: FastMap<i64, usize> = FastMap::default();
+    for first in caches.iter().filter(|dimensions| dimensions.len() >= 3).filter_map(|dimensions| dimensions.first()) {
+        *rows.entry(*first).or_default() += 1;
+    }
+    let Some((batch, _)) = rows.into_iter().max_by_key(|&(batch, count)| (count, batch)) else { return Vec::new() };
+    let named = || arguments.iter().filter(|row| row.is_named && row.dimensions.len() >= 3);
+    let is_of_weights = named().filter(|row| !caches.contains(&row.dimensions)).any(|row| row.dimensions[0] == batch);
+    if batch <= 1 || is_of_weights || !tokens.iter().any(|dimensions| dimensions.first() == Some(&batch)) {
+        return Vec::new();
+    }
+    let mut containers: FastMap<&str, Vec<&Row<'_>>> = FastMap::default();
+    for argument in arguments.iter().filter(|argument| is_nested(argument.path)) {
+        containers.entry(first_word(argument.path)).or_default().push(argument);
+    }
+    let is_kept = |row: &&Row<'_>| {
+        let last = row.path.trim_end_matches(".value").rsplit(['[', '.', '/']).next().unwrap_or_default();
+        row.is_open
+            && row.dimensions.len() >= 3
+            && row.dimensions[0] == batch
+            && KEYS_AND_VALUES.contains(&last.trim_matches(|c: char| !c.is_ascii_alphanumeric()))
+    };
+    let whole = containers.into_values().filter(|held| held.len() > 1 && held.iter().all(is_kept));
+    whole.flatten().map(|row| row.number).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +120,24 @@ mod tests {
         });
         let arguments: Vec<Row<'_>> = std::iter::once(weight).chain(rows).collect();
         of_samples(&arguments, &LoopSteps::default()).len()
+    }
+
+    #[test]
+    fn keys_and_values_of_an_encoder_are_kept_beside_a_cache() {
+        let row = |number, path, dimensions, is_named| Row { number, path, dimensions, is_named, is_open: !is_named };
+        let (own, crossed): (&[i64], &[i64]) = (&[192, 4, 768, 128], &[192, 4, 1536, 128]);
+        let arguments = |path| {
+            [
+                row(0, "params['decoder']['query']['kernel']", &[512, 4, 128], true),
+                row(1, "cache['decoder_0']['cached_key']", own, true),
+                row(2, "cross['decoder_0']['key']", crossed, false),
+                row(3, path, crossed, false),
+            ]
+        };
+        let found = |path, tokens: &[i64]| beside_caches(&arguments(path), &[own], &[tokens]);
+        assert_eq!(found("cross['decoder_0']['value']", &[192]), [2, 3]);
+        assert!(found("cross['decoder_0']['kernel']", &[192]).is_empty(), "an array of another name");
+        assert!(found("cross['decoder_0']['value']", &[64]).is_empty(), "as many rows as there are no tokens for");
     }
 
     #[test]
