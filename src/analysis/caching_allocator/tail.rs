@@ -75,13 +75,14 @@ impl Tail {
             *(if stays { alive } else { ended }) += 1;
         }
         let mut by_pass: HashMap<(StackId, usize), u64> = HashMap::new();
+        let mut in_one_pass: HashMap<StackId, u64> = HashMap::new();
         for lifetime in forward.iter().filter(|life| tail.outlasts(life) || lives_on(life)) {
-            *by_pass.entry((lifetime.stack, tail.pass_of(lifetime))).or_default() += 1;
+            let count = by_pass.entry((lifetime.stack, tail.pass_of(lifetime))).or_default();
+            *count += 1;
+            let most = in_one_pass.entry(lifetime.stack).or_default();
+            *most = (*count).max(*most);
         }
-        for (&(stack, _), &count) in &by_pass {
-            let most = tail.in_one_pass.entry(stack).or_default();
-            *most = count.max(*most);
-        }
+        tail.in_one_pass = in_one_pass;
         let sum = |lifetimes: &mut dyn Iterator<Item = &&Lifetime>| lifetimes.map(|life| life.requested).sum::<u64>();
         let usual = usual_passes(lifetimes, makers);
         let least = if usual > 0 { usual + 1 } else { PASSES };
@@ -261,7 +262,7 @@ mod tests {
                 requested: 100,
                 size: 512,
                 start: 1 + row,
-                end: if row % 6 == 0 && row / 6 % 8 < kept { NO_ROW } else { row + 2 },
+                end: if row.is_multiple_of(6) && row / 6 % 8 < kept { NO_ROW } else { row + 2 },
                 released: NO_ROW,
                 stack: StackId(1 + row / 6 % 8),
             };
