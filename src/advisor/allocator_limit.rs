@@ -2,7 +2,7 @@
 //! in its memory.
 
 use super::chips::JAX_SHARE;
-use super::finding::Finding;
+use super::finding::{Finding, Severity};
 use super::program_context::ProgramContext;
 use crate::model::{Bytes, percent};
 
@@ -20,23 +20,40 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let (Some(all), Some(limit)) = (case.device.all_memory, case.memory.capacity) else { return };
     let needs = case.allocated();
     let share = needs as f64 * SPARE / all.0.max(1) as f64;
-    if !case.memory.is_gpu || needs <= limit || limit >= all.0 || share > MOST {
+    // Without the compiler's configuration the limit is not known, but what it usually is.
+    let is_known = limit < all.0;
+    let limit = if is_known { limit } else { (all.0 as f64 * JAX_SHARE) as u64 };
+    if !case.memory.is_gpu || needs <= limit || needs > all.0 || (is_known && share > MOST) {
         return;
     }
     let mut finding = case.finding(NAME);
-    finding.severity = case.severity();
+    finding.severity = if is_known { case.severity() } else { Severity::Warning };
     finding.at_stake_bytes = Some(Bytes(needs - limit));
     finding.title = format!(
-        "It fits in the GPU's {}, but not in the {} that the allocator may take",
+        "It fits in the GPU's {}, but not in the {} that {}",
         all.short(),
-        Bytes(limit).short()
+        Bytes(limit).short(),
+        if is_known { "the allocator may take" } else { "JAX takes if it is not told otherwise" }
     );
-    finding.why = format!(
-        "The limit was {} of the GPU's memory when the program was compiled; JAX reserves {:.0} % if it is not told otherwise. The program needs {} of it.",
-        percent(limit, all.0),
-        JAX_SHARE * 100.0,
-        percent(needs, all.0)
-    );
+    finding.why = if is_known {
+        format!(
+            "The limit was {} of the GPU's memory when the program was compiled; JAX reserves {:.0} % if it is not told otherwise. The program needs {} of it.",
+            percent(limit, all.0),
+            JAX_SHARE * 100.0,
+            percent(needs, all.0)
+        )
+    } else {
+        format!(
+            "What the allocator may take is in a file `*.config.pbtxt` beside the dump, which is not there. JAX reserves {:.0} % of the memory; the program needs {} of it.",
+            JAX_SHARE * 100.0,
+            percent(needs, all.0)
+        )
+    };
+    if share > MOST {
+        finding.advice.push("the rest is what the driver and libraries need: make it smaller".to_owned());
+        findings.push(finding);
+        return;
+    }
     finding.advice.push(format!(
         "start it with `XLA_CLIENT_MEM_FRACTION={:.2}` (in older versions `XLA_PYTHON_CLIENT_MEM_FRACTION`), on a GPU that nothing else uses",
         (share * 100.0).ceil() / 100.0
@@ -65,6 +82,11 @@ mod tests {
         assert_eq!(told, ["It fits in the GPU's 4.00 GiB, but not in the 512 MiB that the allocator may take"]);
         assert!(titles(2 << 30, Some(4 << 30)).is_empty(), "it fits");
         assert!(titles(1 << 29, Some(1 << 30)).is_empty(), "not in the GPU either");
+        let usual = titles(5 << 28, Some(5 << 28));
+        assert_eq!(
+            usual,
+            ["It fits in the GPU's 1.25 GiB, but not in the 960 MiB that JAX takes if it is not told otherwise"]
+        );
         assert!(titles(1 << 29, None).is_empty(), "the GPU's memory is unknown");
     }
 }
