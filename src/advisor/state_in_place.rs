@@ -114,6 +114,14 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
         let own = node.dimensions.as_slice();
         sizes.contains(own) && !layouts.contains(&(own, node.order_in_memory()))
     };
+    // On a GPU such a copy is a transposition: of as many elements, under other dimensions.
+    let is_named_copy = |t: &&AtPeak| {
+        let label = case.analysis.labels(case.program).of(case.program, t.buffer);
+        label.is_some_and(|label| label.text.starts_with(COPY_OF))
+    };
+    let is_transposed = |t: &&AtPeak| {
+        case.node(t.buffer).is_some_and(|node| !sizes.contains(node.dimensions.as_slice())) && is_named_copy(t)
+    };
     let is_padded = |node: &ShapeNode| {
         let padded = node.padded_size().map_or(0, |bytes| bytes.0);
         padded as f64 >= node.unpadded_size().0 as f64 * PADDED
@@ -124,6 +132,7 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
         is_gather(case, t)
             || copied_argument(case, t.buffer).is_some()
             || case.node(t.buffer).is_some_and(is_relaid)
+            || is_transposed(t)
             || is_padded_copy(t)
     };
     let all = case.peak.iter().filter(is_twin).map(|t| t.size).total();
@@ -133,12 +142,7 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
         !is_gather(case, t)
             && copied_argument(case, t.buffer).is_none()
             && !is_padded_copy(t)
-            && case.node(t.buffer).is_some_and(is_relaid)
-            && case
-                .analysis
-                .labels(case.program)
-                .of(case.program, t.buffer)
-                .is_some_and(|l| l.text.starts_with(COPY_OF))
+            && (is_transposed(t) || case.node(t.buffer).is_some_and(is_relaid) && is_named_copy(t))
     };
     let relaid = case.peak.iter().filter(is_twin).filter(is_worked_on).map(|t| (t.buffer, t.size)).collect();
     Twins { all, copies: all.saturating_sub(others), padded, relaid }
