@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
+use super::precision::computes_in_16_bits;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
 use crate::analysis::once::once;
@@ -82,7 +83,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         advise(case, &mut finding, &held);
     }
     // Same results up to the order of summation, but for what is dropped elsewhere.
-    finding.changes_results = if has_dropout(case) { ChangesResults::Maybe } else { ChangesResults::No };
+    // cuDNN's attention takes 16 bits alone: queries, keys and values of a program in 32 bits are rounded for it.
+    let is_rounded = case.memory.is_gpu && !computes_in_16_bits(case);
+    finding.changes_results = if has_dropout(case) || is_rounded { ChangesResults::Maybe } else { ChangesResults::No };
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
 }
