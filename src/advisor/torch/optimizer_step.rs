@@ -19,16 +19,25 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // A step that fails has an end, too.
         let is_first = device.spans.iter().all(|span| span.end >= failure.moment);
         let state = bytes_of(device, AllocationCategory::OptimizerState);
-        if !is_step || !is_first || (state as f64) < SHARE * whole(device) as f64 {
+        let to_come = device.state_to_come(snapshot).unwrap_or(0);
+        if !is_step || !is_first || (state.saturating_add(to_come) as f64) < SHARE * whole(device) as f64 {
             continue;
         }
         // The temporaries that were asked for come first where they are much: they need not be.
         let mut finding = finding("torch_optimizer_state", device, !optimizer_foreach::is_cause(snapshot, device));
-        finding.title = format!(
-            "The optimizer's first step failed: its state holds {}, {}",
-            Bytes(state).short(),
-            share(device, state)
-        );
+        finding.title = if to_come > state {
+            format!(
+                "The optimizer's first step failed: its state takes about {}, of which {} were there",
+                Bytes(state.saturating_add(to_come)).short(),
+                Bytes(state).short()
+            )
+        } else {
+            format!(
+                "The optimizer's first step failed: its state holds {}, {}",
+                Bytes(state).short(),
+                share(device, state)
+            )
+        };
         let gradients = bytes_of(device, AllocationCategory::Gradient);
         let is_made = snapshot.frames(failure.stack).any(|frame| snapshot.strings.get(frame.name) == "_init_group");
         let when =

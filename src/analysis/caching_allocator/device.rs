@@ -108,10 +108,40 @@ impl CachingAnalysis {
         let Some(mut failure) = self.failure().cloned() else { return };
         let most = self.highest_reserved(0, failure.moment as usize + 1);
         let is_known = !snapshot.is_cut && snapshot.settings.expandable_segments != Some(true);
-        failure.settle(most, || is_known.then(|| self.in_expandable_segments(snapshot).with_request).flatten());
+        let to_come = self.state_to_come(snapshot).unwrap_or(0);
+        failure
+            .settle((most, to_come), || is_known.then(|| self.in_expandable_segments(snapshot).with_request).flatten());
         if let Some(last) = self.replay.failures.last_mut() {
             *last = failure;
         }
+    }
+
+    /// Bytes of the optimizer's state that were still to be made when a request for it failed in the first step: as much as
+    /// the gradients for each line that makes it, as Adam's two, less what is there. `None` where another request failed.
+    #[must_use]
+    pub fn state_to_come(&self, snapshot: &CachingSnapshot) -> Option<u64> {
+        let failure = self.failure()?;
+        let is_made = snapshot.frames(failure.stack).any(|frame| snapshot.strings.get(frame.name) == "_init_group");
+        if !is_made || self.spans.iter().any(|span| span.end < failure.moment) {
+            return None;
+        }
+        let (mut gradients, mut made) = (0u64, BTreeMap::<u32, u64>::new());
+        for row in self.live_at(failure.moment) {
+            let lifetime = &self.replay.lifetimes[row];
+            match self.categories[row].0 {
+                AllocationCategory::Gradient => gradients = gradients.saturating_add(lifetime.requested),
+                AllocationCategory::OptimizerState => {
+                    let sum = made.entry(lifetime.stack.0).or_default();
+                    *sum = sum.saturating_add(lifetime.requested);
+                }
+                _ => {}
+            }
+        }
+        // Without counters of steps.
+        let largest = made.values().max().copied().unwrap_or(0);
+        let lines = made.values().filter(|&&bytes| bytes > largest / 4).count() as u64;
+        let whole = gradients.saturating_mul(lines.max(1));
+        Some(whole.saturating_sub(made.values().fold(0, |sum, &bytes| sum.saturating_add(bytes))))
     }
 
     /// Number of moments: one more than there are events.

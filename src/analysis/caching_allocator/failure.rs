@@ -159,15 +159,18 @@ impl FailedRequest {
         if self.is_limited() { self.most_reserved.max(reserved) } else { reserved.saturating_add(self.device_free) }
     }
 
-    /// Tells fragmentation from too little memory by the most that had been reserved, and by what the same allocations and
-    /// the request need in segments that grow.
-    pub(super) fn settle(&mut self, most_reserved: u64, needed: impl Fn() -> Option<u64>) {
+    /// Tells fragmentation from too little memory by the most that had been reserved, by the bytes that the program was about
+    /// to ask for besides, and by what the same allocations and the request need in segments that grow.
+    pub(super) fn settle(&mut self, (most_reserved, to_come): (u64, u64), needed: impl Fn() -> Option<u64>) {
         self.most_reserved = most_reserved.max(self.totals.reserved);
         let (room, few) = (self.room(), (self.totals.reserved as f64 * FEW_PIECES) as u64);
         let whole = self.totals.active.saturating_add(self.requested);
+        let too_little = if self.is_limited() { Cause::Limit } else { Cause::Shortage };
         self.cause = match self.cause {
+            Cause::Fragmentation if to_come > self.free_same_pool => too_little,
+            Cause::Limit if to_come > self.free_same_pool => Cause::Limit,
             Cause::Fragmentation if self.free_same_pool < few && needed().is_some_and(|needed| needed > room) => {
-                if self.is_limited() { Cause::Limit } else { Cause::Shortage }
+                too_little
             }
             Cause::Limit if whole <= room && needed().is_some_and(|needed| needed <= room) => Cause::Fragmentation,
             cause => cause,
@@ -303,11 +306,15 @@ mod tests {
         // Few pieces, which would not have been enough in one place either.
         let mut few = cause(&[(0, 20)], 1 << 40);
         few.cause = Cause::Fragmentation;
-        few.settle(0, || Some(500 * mib));
+        few.settle((0, 0), || Some(500 * mib));
         assert_eq!(few.cause, Cause::Limit);
+        // Pieces that would have done for this request, but not for what comes after it.
+        let mut more = cause(&[(0, 100), (200, 100)], 1 << 40);
+        more.settle((0, 300 * mib), || Some(400 * mib));
+        assert_eq!(more.cause, Cause::Limit);
         // More had been reserved before, and given back.
         let mut before = cause(&[(0, 100)], 1 << 40);
-        before.settle(500 * mib, || Some(480 * mib));
+        before.settle((500 * mib, 0), || Some(480 * mib));
         assert_eq!((before.cause, before.room()), (Cause::Fragmentation, 500 * mib));
         assert!(before.sentence().contains("less than the 500 MiB"));
     }
