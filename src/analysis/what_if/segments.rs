@@ -215,7 +215,7 @@ fn last_read(turn: &Turn, of_read: &[Option<u32>], row: u32, segment: u32) -> Op
 /// computed from again.
 fn useful(
     program: &Program,
-    Named { families, makers, .. }: Named<'_>,
+    Named { families, makers, passes, .. }: Named<'_>,
     turn: &Turn,
     (of_read, of_family): (&[Option<u32>], &[Option<u32>]),
 ) -> Vec<bool> {
@@ -238,6 +238,7 @@ fn useful(
         let own = &makers[start[at] as usize..start[at + 1] as usize];
         // What has a name outside of what is differentiated, of a layer that is, belongs to another network of its names.
         let is_applied_alone = !turn.is_by_use
+            && passes.get(read.family as usize) == Some(&Pass::Unknown)
             && of_read.get(row).is_some_and(Option::is_some)
             && *alone.entry(read.reader).or_insert_with(|| {
                 let name = op_name(program, InstructionId(read.reader));
