@@ -295,6 +295,9 @@ mod tests {
         for life in lifetimes.iter_mut().filter(|life| (4..7).contains(&life.stack.0)) {
             life.stack = StackId(3);
         }
+        for life in lifetimes.iter_mut().filter(|life| life.stack == StackId(3)) {
+            life.requested = 30;
+        }
         let cache = tail(&lifetimes);
         assert_eq!(cache.kept, None);
         assert!(cache.is_cache(&lifetimes[3]) && !cache.is_cache(&lifetimes[2]));
