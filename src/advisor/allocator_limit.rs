@@ -49,15 +49,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             percent(needs, all.0)
         )
     };
-    if share > MOST {
-        finding.advice.push("the rest is what the driver and libraries need: make it smaller".to_owned());
-        findings.push(finding);
-        return;
-    }
-    finding.advice.push(format!(
-        "start it with `XLA_CLIENT_MEM_FRACTION={:.2}` (in older versions `XLA_PYTHON_CLIENT_MEM_FRACTION`), on a GPU that nothing else uses",
-        (share * 100.0).ceil() / 100.0
-    ));
+    finding.advice.push(if share > MOST {
+        "the rest is what the driver and libraries need: make it smaller".to_owned()
+    } else {
+        format!(
+            "start it with `XLA_CLIENT_MEM_FRACTION={:.2}` (in older versions `XLA_PYTHON_CLIENT_MEM_FRACTION`), on a GPU that nothing else uses",
+            (share * 100.0).ceil() / 100.0
+        )
+    });
     finding.reference = "JAX, GPU memory allocation";
     findings.push(finding);
 }

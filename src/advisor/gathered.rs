@@ -7,7 +7,7 @@ use super::layout_copy;
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::{Class, Reason};
-use crate::analysis::flow::{Value, is_gathered};
+use crate::analysis::flow::holds_gathered;
 use crate::analysis::what_if::batch::DataArgument;
 use crate::model::Bytes;
 
@@ -43,18 +43,13 @@ fn has_scan(case: &ProgramContext<'_>) -> bool {
 
 /// Whether a temporary is the result of an all-gather or a copy of it.
 pub(super) fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
-    let program = case.program;
-    let made = program.buffers.instruction_of(t.buffer);
-    made.is_some_and(|at| is_gathered(program, Value { at, index: program.buffer_index(t.buffer) }))
+    holds_gathered(case.program, t.buffer)
 }
 
 /// The advice to divide a weight along a dimension of its product's result, which only helps where the activations that
 /// are then gathered take less than the weight.
 fn keep_along(case: &ProgramContext<'_>, largest: Option<&AtPeak>) -> Option<String> {
-    let tokens = |data: &DataArgument| {
-        let own = data.dimensions.iter().fold(1i64, |product, &size| product.saturating_mul(size.max(1)));
-        own.saturating_mul(data.parts.max(1))
-    };
+    let tokens = |data: &DataArgument| data.elements().saturating_mul(data.parts.max(1));
     let divided = case.memory.data.iter().filter(|data| data.parts > 1).map(tokens).max();
     let Some(tokens) = divided else { return Some(KEPT_ALONG.to_owned()) };
     // Of each token there are as many features as the weight has beside its largest dimension.

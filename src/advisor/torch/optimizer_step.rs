@@ -19,7 +19,8 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // A step that fails has an end, too.
         let is_first = device.spans.iter().all(|span| span.end >= failure.moment);
         let state = bytes_of(device, AllocationCategory::OptimizerState);
-        let to_come = device.state_to_come(snapshot).unwrap_or(0);
+        let still = device.state_to_come(snapshot);
+        let to_come = still.unwrap_or(0);
         if !is_step || !is_first || (state.saturating_add(to_come) as f64) < SHARE * whole(device) as f64 {
             continue;
         }
@@ -39,9 +40,11 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             )
         };
         let gradients = bytes_of(device, AllocationCategory::Gradient);
-        let is_made = snapshot.frames(failure.stack).any(|frame| snapshot.strings.get(frame.name) == "_init_group");
-        let when =
-            if is_made { "The request that failed is part of it" } else { "It was there when the step asked for more" };
+        let when = if still.is_some() {
+            "The request that failed is part of it"
+        } else {
+            "It was there when the step asked for more"
+        };
         finding.why = format!(
             "The state is made in the first step and stays; until then less is needed than in every later step. {when}. Gradients hold {}",
             Bytes(gradients).short()

@@ -155,8 +155,7 @@ impl FailedRequest {
     /// had free, too.
     #[must_use]
     pub fn room(&self) -> u64 {
-        let reserved = self.totals.reserved;
-        if self.is_limited() { self.most_reserved.max(reserved) } else { reserved.saturating_add(self.device_free) }
+        if self.is_limited() { self.most_reserved } else { self.totals.reserved.saturating_add(self.device_free) }
     }
 
     /// Tells fragmentation from too little memory by the most that had been reserved, by the bytes that the program was about
@@ -167,8 +166,7 @@ impl FailedRequest {
         let whole = self.totals.active.saturating_add(self.requested);
         let too_little = if self.is_limited() { Cause::Limit } else { Cause::Shortage };
         self.cause = match self.cause {
-            Cause::Fragmentation if to_come > self.free_same_pool => too_little,
-            Cause::Limit if to_come > self.free_same_pool => Cause::Limit,
+            Cause::Fragmentation | Cause::Limit if to_come > self.free_same_pool => too_little,
             Cause::Fragmentation if self.free_same_pool < few && needed().is_some_and(|needed| needed > room) => {
                 too_little
             }
@@ -259,7 +257,7 @@ impl FailedRequest {
                 "the process has a limit (set_per_process_memory_fraction), and {} in use with what is requested are less \
                  than the {} it had reserved, but nowhere in one place",
                 short(self.totals.active.saturating_add(self.requested)),
-                short(self.most_reserved.max(self.totals.reserved))
+                short(self.room())
             ),
             Cause::Fragmentation => "enough bytes, but in no one place".to_owned(),
             Cause::WrongPool => format!(

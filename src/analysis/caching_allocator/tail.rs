@@ -156,43 +156,36 @@ fn layers_kept(
     makers: &[Maker],
     lives_on: &impl Fn(&Lifetime) -> bool,
 ) -> HashMap<StackId, u64> {
-    let mut kept: HashMap<StackId, u64> = HashMap::new();
-    for run in runs(lifetimes, makers) {
-        if run.iter().any(|life| lives_on(life))
-            && let Some(first) = run.first()
-        {
-            *kept.entry(first.stack).or_default() += 1;
+    // Each stack with the beginning of the last run that was counted.
+    let mut kept: HashMap<StackId, (u64, u32)> = HashMap::new();
+    for (lifetime, run) in in_runs(lifetimes, makers).filter(|(lifetime, _)| lives_on(lifetime)) {
+        let (layers, counted) = kept.entry(lifetime.stack).or_default();
+        if *layers == 0 || *counted != run {
+            (*layers, *counted) = (*layers + 1, run);
         }
     }
-    kept
+    kept.into_iter().map(|(stack, (layers, _))| (stack, layers)).collect()
 }
 
-/// Allocations of the forward pass that come one after the other from one stack.
-fn runs<'a>(lifetimes: &'a [Lifetime], makers: &[Maker]) -> Vec<Vec<&'a Lifetime>> {
-    let mut runs: Vec<Vec<&Lifetime>> = Vec::new();
+/// Allocations of the forward pass, each with the beginning of the run that it is in: of those that come one after the
+/// other from one stack.
+fn in_runs<'a>(lifetimes: &'a [Lifetime], makers: &'a [Maker]) -> impl Iterator<Item = (&'a Lifetime, u32)> {
     let forward = lifetimes.iter().zip(makers).filter(|(life, maker)| !life.is_old() && **maker == Maker::Forward);
-    for (lifetime, _) in forward {
-        match runs.last_mut() {
-            Some(run) if run.first().is_some_and(|first| first.stack == lifetime.stack) => run.push(lifetime),
-            _ => runs.push(vec![lifetime]),
+    let mut run = (StackId::NONE, 0);
+    forward.map(move |(lifetime, _)| {
+        if lifetime.stack != run.0 || run.1 == 0 {
+            run = (lifetime.stack, lifetime.start);
         }
-    }
-    runs
+        (lifetime, run.1)
+    })
 }
 
 /// The beginnings of allocations of the forward pass that lived on when their stack came again later, as those of earlier
 /// layers do that are kept for the backward pass, where `lives_on` says that they live on.
 pub fn outlived(lifetimes: &[Lifetime], makers: &[Maker], lives_on: &impl Fn(&Lifetime) -> bool) -> HashSet<u32> {
-    let mut last: HashMap<StackId, u32> = HashMap::new();
-    let runs = runs(lifetimes, makers);
-    for run in &runs {
-        if let Some(first) = run.first() {
-            last.insert(first.stack, first.start);
-        }
-    }
-    let earlier =
-        runs.iter().filter(|run| run.first().is_some_and(|first| last.get(&first.stack) > Some(&first.start)));
-    earlier.flatten().filter(|life| lives_on(life)).map(|life| life.start).collect()
+    let last: HashMap<StackId, u32> = in_runs(lifetimes, makers).map(|(life, run)| (life.stack, run)).collect();
+    let earlier = in_runs(lifetimes, makers).filter(|(life, run)| last.get(&life.stack) > Some(run));
+    earlier.map(|(life, _)| life).filter(|life| lives_on(life)).map(|life| life.start).collect()
 }
 
 /// Where passes begin: with the stack that the first one begins with, after something that is no part of the model, such

@@ -97,29 +97,36 @@ pub fn classes(
     classes
 }
 
+/// The arguments as rows, with whether the reasons for their classes are names, and leave the class open.
+fn rows<'a>(
+    arguments: &[Argument<'a>],
+    classes: &FastMap<i64, (Class, Reason)>,
+    is_named: impl Fn(Reason) -> bool,
+    is_open: impl Fn(Reason) -> bool,
+) -> Vec<Row<'a>> {
+    let row = |argument: &Argument<'a>| {
+        let reason = classes.get(&argument.number).map(|found| found.1);
+        Row {
+            number: argument.number,
+            path: argument.path,
+            dimensions: argument.dimensions(),
+            is_named: reason.is_some_and(&is_named),
+            is_open: reason.is_some_and(&is_open),
+        }
+    };
+    arguments.iter().map(row).collect()
+}
+
 /// State of many samples, such as of environments, is no weight.
 fn follow_rows(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Reason)>, steps: &LoopSteps) {
-    let rows: Vec<Row<'_>> = arguments
-        .iter()
-        .map(|argument| {
-            let reason = classes.get(&argument.number).map(|found| found.1);
-            Row {
-                number: argument.number,
-                path: argument.path,
-                dimensions: argument.dimensions(),
-                is_named: matches!(reason, Some(Reason::WeightName | Reason::OptimizerName | Reason::CacheName)),
-                is_open: matches!(
-                    reason,
-                    Some(
-                        Reason::UpdatedFromGradient
-                            | Reason::ServesUpdate
-                            | Reason::WrittenInPlace
-                            | Reason::NotReturned
-                    )
-                ),
-            }
-        })
-        .collect();
+    let is_named = |reason| matches!(reason, Reason::WeightName | Reason::OptimizerName | Reason::CacheName);
+    let is_open = |reason| {
+        matches!(
+            reason,
+            Reason::UpdatedFromGradient | Reason::ServesUpdate | Reason::WrittenInPlace | Reason::NotReturned
+        )
+    };
+    let rows = rows(arguments, classes, is_named, is_open);
     let found = of_samples(&rows, steps);
     classes.extend(found.into_iter().map(|number| (number, (Class::Input, Reason::RowForEachSample))));
 }
@@ -132,16 +139,9 @@ fn follow_caches(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, 
         let meant = arguments.iter().filter(of_class).filter(|argument| !is_whole || argument.is_whole());
         meant.map(Argument::dimensions).collect()
     };
-    let rows: Vec<Row<'_>> = arguments
-        .iter()
-        .map(|argument| Row {
-            number: argument.number,
-            path: argument.path,
-            dimensions: argument.dimensions(),
-            is_named: of(argument).is_some_and(|found| matches!(found.1, Reason::WeightName | Reason::CacheName)),
-            is_open: of(argument).is_some_and(|found| matches!(found.1, Reason::Argument | Reason::NotReturned)),
-        })
-        .collect();
+    let is_named = |reason| matches!(reason, Reason::WeightName | Reason::CacheName);
+    let is_open = |reason| matches!(reason, Reason::Argument | Reason::NotReturned);
+    let rows = rows(arguments, classes, is_named, is_open);
     let found = beside_caches(&rows, &are(Class::Cache, false), &are(Class::Input, true));
     classes.extend(found.into_iter().map(|number| (number, (Class::Cache, Reason::RowForEachSample))));
 }

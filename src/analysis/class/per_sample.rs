@@ -30,6 +30,15 @@ pub(super) struct Row<'a> {
     pub is_open: bool,
 }
 
+/// The arguments in each container of several.
+fn containers<'r, 'a>(arguments: &'r [Row<'a>]) -> impl Iterator<Item = Vec<&'r Row<'a>>> {
+    let mut containers: FastMap<&str, Vec<&Row<'_>>> = FastMap::default();
+    for argument in arguments.iter().filter(|argument| is_nested(argument.path)) {
+        containers.entry(first_word(argument.path)).or_default().push(argument);
+    }
+    containers.into_values()
+}
+
 /// The arguments whose class is open in containers beside a tree of weights of which no array has a name that tells, nearly
 /// all arrays have one leading dimension, and hardly any has the shape of a weight: they are state of the samples. What
 /// layers take slices of has a leading dimension in common, too: that of the layers.
@@ -39,12 +48,8 @@ pub(super) fn of_samples(arguments: &[Row<'_>], steps: &LoopSteps) -> Vec<i64> {
     if weights.is_empty() {
         return Vec::new();
     }
-    let mut containers: FastMap<&str, Vec<&Row<'_>>> = FastMap::default();
-    for argument in arguments.iter().filter(|argument| is_nested(argument.path)) {
-        containers.entry(first_word(argument.path)).or_default().push(argument);
-    }
     let mut found = Vec::new();
-    for held in containers.into_values() {
+    for held in containers(arguments) {
         if held.iter().any(|row| row.is_named || steps.of_argument(row.number) == Some(Steps::Layers)) {
             continue;
         }
@@ -81,10 +86,6 @@ pub(super) fn beside_caches(arguments: &[Row<'_>], caches: &[&[i64]], tokens: &[
     if batch <= 1 || is_of_weights || !tokens.iter().any(|dimensions| dimensions.first() == Some(&batch)) {
         return Vec::new();
     }
-    let mut containers: FastMap<&str, Vec<&Row<'_>>> = FastMap::default();
-    for argument in arguments.iter().filter(|argument| is_nested(argument.path)) {
-        containers.entry(first_word(argument.path)).or_default().push(argument);
-    }
     let is_kept = |row: &&Row<'_>| {
         let last = row.path.trim_end_matches(".value").rsplit(['[', '.', '/']).next().unwrap_or_default();
         row.is_open
@@ -92,7 +93,7 @@ pub(super) fn beside_caches(arguments: &[Row<'_>], caches: &[&[i64]], tokens: &[
             && row.dimensions[0] == batch
             && KEYS_AND_VALUES.contains(&last.trim_matches(|c: char| !c.is_ascii_alphanumeric()))
     };
-    let whole = containers.into_values().filter(|held| held.len() > 1 && held.iter().all(is_kept));
+    let whole = containers(arguments).filter(|held| held.len() > 1 && held.iter().all(is_kept));
     whole.flatten().map(|row| row.number).collect()
 }
 

@@ -11,7 +11,7 @@ pub mod results;
 pub mod softmax;
 pub mod steps;
 
-use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
+use crate::model::{BufferId, ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
 /// Most steps to trace back.
 const MAX_STEPS: usize = 64;
@@ -175,6 +175,13 @@ pub fn is_gathered(program: &Program, value: Value) -> bool {
     is_all_gather(program, at)
         || name.starts_with("all-gather")
         || (name.starts_with("async-collective-done") && holds_one())
+}
+
+/// As [`is_gathered`], of a buffer.
+#[must_use]
+pub fn holds_gathered(program: &Program, buffer: BufferId) -> bool {
+    let made = program.buffers.instruction_of(buffer);
+    made.is_some_and(|at| is_gathered(program, Value { at, index: program.buffer_index(buffer) }))
 }
 
 /// Whether a value is an array that holds nothing yet: one number everywhere, or memory that was only allocated.

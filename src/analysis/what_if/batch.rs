@@ -31,6 +31,12 @@ impl DataArgument {
     pub fn batch(&self) -> i64 {
         self.dimensions.first().copied().unwrap_or(0)
     }
+
+    /// Its elements on each device: tokens, where it holds these.
+    #[must_use]
+    pub fn elements(&self) -> i64 {
+        self.dimensions.iter().fold(1i64, |product, &size| product.saturating_mul(size))
+    }
 }
 
 /// The array of an argument or a result.

@@ -112,10 +112,10 @@ impl<'a> State<'a> {
         let items: Vec<(usize, bool)> = items.map(|item| (item, is_relaid(item))).collect();
         self.change_by(items.into_iter(), |node, is_relaid| {
             let meant = resize::is_meant(node.element_type, ty);
-            match (meant, is_relaid) {
-                (true, true) => resize::set_type_of_copy(node, ty),
-                (true, false) => resize::set_type(node, ty),
-                _ => {}
+            if meant && is_relaid {
+                resize::set_type_of_copy(node, ty);
+            } else if meant {
+                resize::set_type(node, ty);
             }
             meant
         });

@@ -13,6 +13,9 @@ impl State<'_> {
     /// it, as they no longer fit where they are; `None` if there are none.
     pub(super) fn with_copies_apart(&self, sizes: &Sizes) -> Option<(Sizes, bool)> {
         let memory = self.memory;
+        if memory.borrowed.is_empty() && self.lent.is_empty() {
+            return None;
+        }
         let family = u32::try_from(memory.families.list.len()).ok()?.checked_sub(1)?;
         let (mut apart, mut must) = (sizes.clone(), false);
         let copies = memory.borrowed.iter().map(|own| (self.block_of_copy(own), own.host));
@@ -21,7 +24,7 @@ impl State<'_> {
             apart.blocks.push(block);
             apart.family.push(family);
         }
-        (apart.blocks.len() > sizes.blocks.len()).then_some((apart, must))
+        Some((apart, must))
     }
 
     /// Lends copies that lie in the memory of a result, which an argument is donated to, the memory of another donated

@@ -17,7 +17,7 @@ use super::lodgers::{Lodger, is_alike, lodgers_of};
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::resize;
-use super::saved_for_backward::SavedForBackward;
+use super::saved_for_backward::{SavedForBackward, is_among};
 use super::segments::{self, Named, Segments};
 use super::shapes::Shapes;
 use super::state::ArgumentRows;
@@ -509,8 +509,7 @@ impl Memory {
     #[must_use]
     pub fn has_checkpoints(&self) -> bool {
         let is_any = || {
-            let is_logits = |row: usize| self.kept.logits.binary_search(&(row as u32)).is_ok();
-            let rows = || self.families.list.iter().enumerate().filter(|row| !is_logits(row.0));
+            let rows = || self.families.list.iter().enumerate().filter(|row| !is_among(&self.kept.logits, row.0));
             // A stack is of all layers.
             let one = rows().filter(|row| !self.kept.is_stack(row.0));
             let largest = one.map(|row| row.1.size).max().unwrap_or(0);

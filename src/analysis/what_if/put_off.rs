@@ -14,7 +14,7 @@ use super::global_batch::BatchDevices;
 use super::memory::Memory;
 use super::segments::Segments;
 use super::state::State;
-use crate::analysis::flow::{Value, is_gathered};
+use crate::analysis::flow::holds_gathered;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::model::{BufferId, Bytes, FastMap, FastSet, Program, ShapeNode, outline};
@@ -127,8 +127,7 @@ impl Memory {
             let own = outline(&node.dimensions);
             gathered.contains(&own) || self.weights(program).contains(&own)
         };
-        let tokens = self.data.iter().map(|data| data.dimensions.iter().fold(1i64, |n, &d| n.saturating_mul(d)));
-        let tokens = tokens.max().unwrap_or(0);
+        let tokens = self.data.iter().map(DataArgument::elements).max().unwrap_or(0);
         // How often each size comes, and where, of wide floats and of others.
         let frequent = |is_weight: &dyn Fn(&ShapeNode, BufferId) -> bool| {
             let mut sizes: [FastMap<u64, (u64, u32)>; 2] = [FastMap::default(), FastMap::default()];
@@ -150,11 +149,7 @@ impl Memory {
         };
         let strict = frequent(&is_weight);
         // Of one sequence as long as it is wide, that may be both.
-        let is_brought = |root| {
-            let at = program.buffers.instruction_of(root);
-            at.is_some_and(|at| is_gathered(program, Value { at, index: program.buffer_index(root) }))
-        };
-        let loose = frequent(&|node, root| weights.contains(&node.dimensions) || is_brought(root));
+        let loose = frequent(&|node, root| weights.contains(&node.dimensions) || holds_gathered(program, root));
         let largest = |sizes: &[FastMap<u64, (u64, u32)>; 2]| sizes.iter().flat_map(FastMap::keys).max().copied();
         let is_lost = largest(&strict).unwrap_or(0) < largest(&loose).unwrap_or(0) / SMALL;
         let sizes = if is_lost { loose } else { strict };

@@ -88,13 +88,13 @@ impl<'a> Trial<'a> {
         let mut most_live = packing::most_live(&sizes.blocks);
         let mut least = memory.least_of(&sizes, most_live.0);
         let mut brought_back = 0;
+        let fits_in = |share: f64, bytes: u64| memory.room().is_none_or(|room| bytes <= (room as f64 * share) as u64);
         if memory.rematerialised > 0 && state.kinds != Kinds::default() && !state.kinds.by_hand {
             // With room to spare, the compiler no longer has to recompute.
             let kept = state.without_recomputation(&sizes);
             let live = packing::most_live(&kept.blocks);
             brought_back = memory.least_of(&kept, live.0);
-            let limit = memory.room().map_or(u64::MAX, |room| (room as f64 * memory.full_from()) as u64);
-            if brought_back.saturating_add(live.0 / ROOM) <= limit {
+            if fits_in(memory.full_from(), brought_back.saturating_add(live.0 / ROOM)) {
                 (sizes, most_live, least) = (kept, live, brought_back);
             }
         }
@@ -104,8 +104,7 @@ impl<'a> Trial<'a> {
         {
             let live = packing::most_live(&apart.blocks);
             let bytes = memory.least_of(&apart, live.0);
-            let limit = memory.room().map_or(u64::MAX, |room| (room as f64 * ROOM_FOR_COPIES) as u64);
-            if must || bytes <= limit {
+            if must || fits_in(ROOM_FOR_COPIES, bytes) {
                 (sizes, most_live, least) = (apart, live, bytes);
             }
         }
