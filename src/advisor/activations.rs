@@ -195,7 +195,12 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
     } else {
         Library::of(case).micro_batches(None)
     };
-    Some(format!("micro-batches: run the step on parts of the batch and sum the gradients ({how}); {results}"))
+    let summed = case.memory.summed_parts(case.program);
+    Some(if summed > 1 {
+        format!("more and smaller micro-batches than the {summed} of now; {results}")
+    } else {
+        format!("micro-batches: run the step on parts of the batch and sum the gradients ({how}); {results}")
+    })
 }
 
 /// Whether an operation name belongs to the forward pass of a differentiated function.

@@ -130,7 +130,7 @@ pub fn micro_batches(case: &ProgramContext<'_>) -> impl Iterator<Item = u32> + C
 /// What the fewest equal micro-batches that fit come to, which keep the sums of the gradients beside, or where none fit the
 /// fewest: `; with 2 of them, whose summed gradients take extra memory, the program may fit: …`.
 fn micro_in_words(case: &ProgramContext<'_>) -> String {
-    if case.memory.micro_batches(case.program) != 1 {
+    if case.memory.summed_parts(case.program) != 1 {
         return String::new();
     }
     let mut numbers = micro_batches(case);
@@ -235,7 +235,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     };
     if is_training(case) {
         let how = Library::of(case).micro_batches(None);
-        if micro_batches(case).next().is_some() {
+        let summed = case.memory.summed_parts(case.program);
+        if summed > 1 && micro_batches(case).next().is_some() {
+            finding.advice.push(format!(
+                "more micro-batches {results}: the step adds up the gradients of {summed} of them already"
+            ));
+        } else if micro_batches(case).next().is_some() {
             finding.advice.push(format!(
                 "micro-batches {results}: split the batch, sum the gradients, update once ({how}){}",
                 micro_in_words(case)

@@ -383,7 +383,7 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps)
             format!("{} ({enough})", library.remat_first(*layers, scope))
         }
         Edit::Micro(parts) => {
-            let now = u32::try_from(case.memory.micro_batches(case.program)).unwrap_or(1).max(1);
+            let now = u32::try_from(case.memory.summed_parts(case.program)).unwrap_or(1).max(1);
             let all = parts.saturating_mul(now);
             let of_now = if now > 1 { format!(", {parts} of each of the {now} of now") } else { String::new() };
             format!(

@@ -56,6 +56,10 @@ const PAIRS: &[Pair] = &[
     pair("decode_copies_half_v6e", "v6e", &["batch 0.5"], Allowed::Share(0.02), true),
     pair("decode_copies_f8_v6e", "v6e", &["dtype cache f8e4m3fn"], Allowed::Share(0.02), true),
     pair("decode_copies_donated_v6e", "v6e", &["donate cache"], Allowed::Share(0.02), true),
+    // Gradients are added up over four parts of two samples; there are as many heads as samples.
+    pair("micro_heads_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.06), true),
+    // A loop over blocks of the positions in each layer: of fewer positions there are fewer blocks.
+    pair("blocks_short_v5e", "v5e", &["dim 4096 2048"], Allowed::Share(0.08), true),
     // The larger batch fills the lanes, and the padding of the channels goes.
     pair("batch_lanes_v3", "v3", &["batch 2"], Allowed::Share(0.05), false),
     // Scores by relative position that the compiler moves to the backward pass now, as it is short of memory.

@@ -59,6 +59,9 @@ const FEWEST_OF_A_LAYER: usize = 3;
 pub struct LoopSteps {
     of_loops: FastMap<InstructionId, Steps>,
     of_arguments: FastMap<i64, Steps>,
+    /// How many parts of the batch a loop runs on, one after the other, and adds up their gradients; 0 where that is not
+    /// known, `None` if no loop does.
+    pub micro_batches: Option<i64>,
 }
 
 impl LoopSteps {
@@ -129,6 +132,9 @@ impl LoopSteps {
                 Pass::Forward | Pass::Recomputed | Pass::Unknown => handed_around(program, body),
             }
         };
+        if steps == Steps::MicroBatches {
+            self.micro_batches = self.micro_batches.max(Some(count.unwrap_or(0)));
+        }
         for (parameter, node) in taken {
             let Some(number) = number(program, parameter) else { continue };
             // What was transposed on the way is taken along another dimension.

@@ -6,15 +6,13 @@ use super::base::{Base, Role};
 use super::follows::Follows;
 use super::memory::{HARDLY_ANY, Owner};
 use super::resize;
+use super::saved_for_backward::LEAST_CUT;
 use super::state::State;
 use crate::analysis::names::argument::Hint;
-use crate::model::{Bytes, ShapeNode, outline};
+use crate::model::{Bytes, FastSet, ShapeNode, outline};
 
 /// Least part of a dimension, as its divisor, that is no padding any more.
 const MARGIN: i64 = 16;
-
-/// Fewest positions of which one may be cut off.
-const LEAST_CUT: i64 = 16;
 
 impl State<'_> {
     /// Gives dimensions of one size another, and their products with others in proportion.
@@ -34,7 +32,8 @@ impl State<'_> {
             .collect();
         let merged = resize::merged_sizes(&arguments, from);
         // Positions as many as a layer has features: what is meant are the positions.
-        let is_of_data = memory.data.iter().any(|data| data.dimensions.iter().skip(1).any(|&size| size == from))
+        let is_length = memory.data.iter().any(|data| data.dimensions.iter().skip(1).any(|&size| size == from));
+        let is_of_data = is_length
             && memory.trained.iter().any(|&row| {
                 resize::node_of(self.program, memory.base[row].buffer)
                     .is_some_and(|node| node.dimensions.contains(&from))
@@ -51,6 +50,7 @@ impl State<'_> {
         let weights = memory.weights(self.program);
         let items =
             (0..self.shape_of.len()).map(|item| (item, followed.get(item).copied().unwrap_or(Follows::Unknown)));
+        let mut blocks_now: FastSet<i64> = FastSet::default();
         let changed = self.change_by(items, |node, follows| {
             let mut is_changed = false;
             for at in follows.dimensions() {
@@ -59,6 +59,15 @@ impl State<'_> {
                 let padded = node.dimensions.get(at).map_or(0, |&size| size.saturating_sub(from));
                 if padded > 0 && padded < from / MARGIN {
                     resize::set_dimension(node, at, to.saturating_add(padded));
+                    is_changed = true;
+                    continue;
+                }
+                // Of blocks that a length is divided into, there are as many more or fewer.
+                let blocks = node.dimensions.get(at).copied().filter(|&size| size > 1 && size < from && is_length);
+                let scaled = blocks.filter(|size| from % size == 0 && size.saturating_mul(to) % from == 0);
+                if let Some(size) = scaled {
+                    blocks_now.insert(size);
+                    resize::set_dimension(node, at, size.saturating_mul(to) / from);
                     is_changed = true;
                     continue;
                 }
@@ -75,6 +84,7 @@ impl State<'_> {
             let merged = if matches!(follows, Follows::In(_)) { &[][..] } else { merged.as_slice() };
             is_changed | resize::replace_size(node, from, to, merged)
         });
+        self.collect_blocks(&blocks_now, (from, to));
         if changed == 0 {
             self.find_nothing(&format!("no buffer has a dimension of {from}"), std::iter::empty());
         } else {
@@ -87,6 +97,22 @@ impl State<'_> {
                 "{twice} arguments have more than one dimension of {from}; all of them are changed, which may be more than you intend"
             ));
         }
+    }
+
+    /// What a loop over the blocks of a length saves has a slice for each of them.
+    fn collect_blocks(&mut self, blocks: &FastSet<i64>, (from, to): (i64, i64)) {
+        if blocks.is_empty() {
+            return;
+        }
+        let stacks: FastSet<u32> = self.memory.kept.stacks.iter().map(|stack| stack.family).collect();
+        let is_stack = |owner| matches!(owner, Owner::Family(row) if stacks.contains(&row));
+        let items: Vec<usize> = self.items_of(is_stack).filter(|&item| !self.is_changed(item)).collect();
+        self.change(items.into_iter(), |node| {
+            // Of a loop in another, they come after the slices of that.
+            let Some(at) = node.dimensions.iter().take(2).position(|size| blocks.contains(size)) else { return false };
+            resize::set_dimension(node, at, node.dimensions[at].saturating_mul(to) / from);
+            true
+        });
     }
 
     /// Warns where hardly any temporaries follow a dimension, as where most are made in multiples of it that are not known.

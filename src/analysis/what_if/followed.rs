@@ -32,7 +32,7 @@ impl Memory {
                 let place = (1..node.dimensions.len()).find(|&place| node.dimensions[place] == data.batch());
                 let is_first = node.dimensions.first() == data.dimensions.first();
                 let dimension = if is_first { 0 } else { u32::try_from(place.unwrap_or(1)).unwrap_or(1) };
-                Some((buffer, Mark { dimension, inner: 1, size: data.batch() }))
+                Some((buffer, Mark::whole(dimension, data.batch())))
             });
             self.following(program, &seeds.collect::<Vec<_>>())
         })
@@ -46,10 +46,14 @@ impl Memory {
                 matches!(base.role, Role::Argument { .. }) && (self.is_data(row) || !is_of_data)
             };
             let arguments = self.base.iter().enumerate().filter(|(row, base)| is_meant(*row, base));
-            let seeds = arguments.flat_map(|(_, base)| {
+            let seeds = arguments.flat_map(|(row, base)| {
                 let sizes = program.buffer_node(base.buffer).map_or(&[][..], |node| node.dimensions.as_slice());
                 let own = sizes.iter().zip(0u32..).filter(|row| *row.0 == size && size > 1);
-                own.map(|(_, dimension)| (base.buffer, Mark { dimension, inner: 1, size }))
+                own.map(move |(_, dimension)| {
+                    // What comes after the samples is a length, of positions or of sides.
+                    let is_length = self.is_data(row) && dimension > 0;
+                    (base.buffer, Mark { is_length, ..Mark::whole(dimension, size) })
+                })
             });
             self.following(program, &seeds.collect::<Vec<_>>())
         })
@@ -75,7 +79,7 @@ impl Memory {
                         continue;
                     }
                     let Sharded { marks, wholes } = seeds.entry(size).or_default();
-                    marks.push((base.buffer, Mark { dimension, inner: 1, size }));
+                    marks.push((base.buffer, Mark::whole(dimension, size)));
                     wholes.insert(size.saturating_mul(count));
                 }
             }

@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn what_follows_somewhere_is_no_longer_unknown() {
-        let mark = |dimension| Mark { dimension, inner: 1, size: 8 };
-        let rest = Mark { dimension: 0, inner: 1, size: 3 };
+        let mark = |dimension| Mark::whole(dimension, 8);
+        let rest = Mark::whole(0, 3);
         assert_eq!(Follows::of(&[rest, mark(2)]).dimensions().collect::<Vec<_>>(), [2], "a remainder");
         let both = Follows::of(&[mark(1), mark(3), Mark::UNKNOWN]);
         assert_eq!(both.dimensions().collect::<Vec<_>>(), [1, 3]);

@@ -185,6 +185,8 @@ pub struct Memory {
     /// What loops recompute in each step, once somebody asked: see [`super::in_loops`].
     pub(super) recomputed_in_loops: OnceLock<Vec<u32>>,
     /// What layers pass on, once somebody asked: see [`super::put_off`].
+    /// How many parts of the batch a loop adds up gradients of, as its steps tell; 0 where that is not known.
+    pub(super) parts_of_loop: Option<i64>,
     pub(super) residual_stream: OnceLock<Option<(u32, f64)>>,
     /// Whether each row of [`Self::base`] is divided over the devices of the batch, once somebody asked.
     pub(super) divided_with_batch: OnceLock<Vec<bool>>,
@@ -353,6 +355,7 @@ impl Memory {
             sorted_rows: OnceLock::new(),
             recomputed_in_loops: OnceLock::new(),
             postponed: OnceLock::new(),
+            parts_of_loop: labels.steps.micro_batches,
             residual_stream: OnceLock::new(),
             divided_with_batch: OnceLock::new(),
             has_backward: OnceLock::new(),

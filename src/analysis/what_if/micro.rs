@@ -27,6 +27,13 @@ impl Memory {
         self.part_of_batch(program).map_or(1, |part| batch / part.max(1)).max(1)
     }
 
+    /// Of how many parts of the batch a step adds up gradients already: those of [`Self::micro_batches`], or those that its
+    /// argument is divided into; 1 if it runs on all of it at once.
+    #[must_use]
+    pub fn summed_parts(&self, program: &Program) -> i64 {
+        self.micro_batches(program).max(self.parts_of_loop.unwrap_or(1))
+    }
+
     /// Rows of the weights that the program returns with new values; all that it trains where it returns none, as a program
     /// that returns gradients does. What stays as it is, such as the weights under LoRA, has no gradient.
     fn updated<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = usize> + 'a {
@@ -61,6 +68,9 @@ impl Memory {
             let length = data.dimensions.get(1).copied().filter(|&length| length >= LEAST_LENGTH);
             let whole = products(&self.data, 1);
             let weights = self.weights(program);
+            // Where a loop adds up gradients of so many parts, what has the size of one is no whole batch, though another
+            // dimension, such as that of heads, may be as large as that.
+            let known = self.parts_of_loop.filter(|&parts| parts > 1 && batch % parts == 0).map(|parts| batch / parts);
             let (mut all, mut of_whole, mut of_one) = (0u64, 0u64, 0u64);
             let mut held = vec![0u64; parts.len()];
             for family in &self.families.list {
@@ -69,7 +79,8 @@ impl Memory {
                     continue;
                 }
                 all = all.saturating_add(family.size);
-                if whole.iter().any(|&size| holds(node, size)) {
+                let is_part = known.is_some_and(|part| part > 1 && holds(node, part));
+                if !is_part && whole.iter().any(|&size| holds(node, size)) {
                     of_whole = of_whole.saturating_add(family.size);
                 }
                 if length.is_some_and(|length| holds_one(node, length)) {
@@ -122,7 +133,7 @@ impl State<'_> {
         }
         let is_temporary = |owner: Owner| matches!(owner, Owner::Family(_));
         self.scale_items((batch, now), now / parts, &is_temporary);
-        if held.is_some() {
+        if held.is_some() || memory.parts_of_loop.is_some() {
             // It adds up gradients already.
             return;
         }

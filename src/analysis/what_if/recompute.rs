@@ -441,6 +441,10 @@ impl State<'_> {
         let size = |stack: &Stack| memory.families.list[stack.family as usize].size;
         let kept =
             stacks.iter().filter(|stack| stack.is_input).fold(0u64, |sum, stack| sum.saturating_add(size(stack)));
+        // Saved in 32 bits now, as it is first converted, it is kept as it is passed on.
+        let passed_on = carry.unwrap_or(0).saturating_mul(steps);
+        let is_wider = passed_on > 0 && kept > passed_on;
+        let kept = if is_wider { 0 } else { kept };
         let inputs = match carry {
             // Of what a loop passes on, some is saved now: a ring's keys and values, but not its sums.
             Some(carry) if carry > 0 => carry.saturating_mul(steps).saturating_sub(kept),
@@ -453,7 +457,7 @@ impl State<'_> {
             // A loop that saves little more than its inputs is left as it is where others save more.
             return;
         }
-        for stack in stacks.iter().filter(|stack| !stack.is_input) {
+        for stack in stacks.iter().filter(|stack| !stack.is_input || is_wider) {
             self.dropped[stack.family as usize] = true;
             if stack.inner > 1 {
                 self.drop_slices(stack);

@@ -23,7 +23,7 @@ use crate::analysis::packing::Families;
 use crate::model::{FastMap, FastSet, InstructionId, Program, ShapeNode, outline};
 
 /// Fewest positions of which one may be cut off: of fewer samples or heads, one fewer is another number.
-const LEAST_CUT: i64 = 16;
+pub(super) const LEAST_CUT: i64 = 16;
 
 /// Smallest size taken for a vocabulary; logits over less do not matter.
 const LEAST_VOCABULARY: i64 = 8192;

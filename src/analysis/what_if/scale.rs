@@ -7,9 +7,9 @@ use super::follows::Follows;
 use super::global_batch::GlobalBatch;
 use super::memory::{Memory, Owner};
 use super::resize;
-use super::saved_for_backward::is_among;
+use super::saved_for_backward::{LEAST_CUT, is_among};
 use super::state::State;
-use crate::analysis::flow::is_all_gather;
+use crate::analysis::flow::{holds_gathered, is_all_gather};
 use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
@@ -107,7 +107,7 @@ impl State<'_> {
             ));
         }
         self.scale_batch(batch, scaled);
-        if self.hardly_follows() {
+        if scaled != batch && self.hardly_follows() {
             self.decline(format!(
                 "hardly any temporaries hold the {batch} samples of each device: the step runs on them one after the other, or devices share sequences that are divided along their length"
             ));
@@ -215,14 +215,29 @@ impl State<'_> {
             let pass = memory.kept.passes.get(row as usize);
             whole == 1 && matches!(pass, Some(Pass::Forward | Pass::Backward | Pass::Recomputed))
         };
+        // One sequence as long as it is wide has the sizes of a weight, but for the batch of one; slices of a stack of
+        // weights have such a dimension, too.
+        let has_stacks = whole == 1 && !memory.kept.stacks.is_empty();
+        let is_alone = |item: usize| {
+            !has_stacks
+                && is_of_one(memory.items[item].owner)
+                && !holds_gathered(self.program, memory.items[item].buffer)
+        };
+        let arguments = memory.base.iter().filter_map(|base| batch::node_of(self.program, base));
+        let of_one: FastSet<&[i64]> =
+            arguments.map(|node| node.dimensions.as_slice()).filter(|sizes| sizes.first() == Some(&1)).collect();
         let items = self.items_of(accept).map(|item| {
             let owner = memory.items[item].owner;
-            (item, (is_data(owner), follows(item), is_of_one(owner)))
+            (item, (is_data(owner), follows(item), is_of_one(owner), is_alone(item)))
         });
-        self.change_by(items, |node, (is_data, follows, is_of_one)| {
+        self.change_by(items, |node, (is_data, follows, is_of_one, is_alone)| {
+            let is_sample = || {
+                let sizes = node.dimensions.as_slice();
+                is_alone && sizes.len() > 2 && sizes[0] == 1 && node.element_type.is_float() && !of_one.contains(sizes)
+            };
             let at: Vec<usize> = match follows {
                 Follows::In(_) => follows.dimensions().filter(|&at| at < node.dimensions.len()).collect(),
-                _ if !is_data && by_size.is_weight(node) => Vec::new(),
+                _ if !is_data && by_size.is_weight(node) => is_sample().then_some(0).into_iter().collect(),
                 Follows::Nowhere if !is_data && node.element_type.is_float() => Vec::new(),
                 _ => {
                     let is_meant = is_of_one && node.element_type.is_float() && outline(&node.dimensions).len() > 1;
@@ -245,14 +260,17 @@ impl State<'_> {
         self.scale_flat_logits(held, &scale, accept);
     }
 
-    /// Scales logits that lie in one dimension, samples and words together.
+    /// Scales logits that lie in one dimension, samples and words together, and those of positions of which the last is cut
+    /// off, in rows.
     fn scale_flat_logits(&mut self, batch: i64, scale: &dyn Fn(i64) -> i64, accept: &dyn Fn(Owner) -> bool) {
         let logits = &self.memory.kept.logits;
         let are_logits = |owner| matches!(owner, Owner::Family(row) if is_among(logits, row as usize));
         let items: Vec<usize> =
             self.items_of(|owner| are_logits(owner) && accept(owner)).filter(|&item| !self.is_changed(item)).collect();
+        let length = self.memory.kept.sequence.unwrap_or(0);
+        let are_rows = |rows: i64| length > LEAST_CUT && rows % (length - 1) == 0;
         self.change(items.into_iter(), |node| match node.dimensions[..] {
-            [whole] if batch > 0 && whole % batch == 0 => {
+            [whole, ref words @ ..] if batch > 0 && (words.is_empty() && whole % batch == 0 || are_rows(whole)) => {
                 resize::set_dimension(node, 0, scale(whole));
                 true
             }

@@ -14,11 +14,19 @@ pub struct Mark {
     pub inner: i64,
     /// Number of the followed elements.
     pub size: i64,
+    /// Whether it is a length: divided into blocks, their number follows, not their size.
+    pub is_length: bool,
 }
 
 impl Mark {
     /// A dimension may follow, but which cannot be told: rows that the program chooses as it runs, or what a kernel makes.
-    pub const UNKNOWN: Self = Self { dimension: u32::MAX, inner: 0, size: 0 };
+    pub const UNKNOWN: Self = Self { dimension: u32::MAX, inner: 0, size: 0, is_length: false };
+
+    /// A dimension as a whole.
+    #[must_use]
+    pub const fn whole(dimension: u32, size: i64) -> Self {
+        Self { dimension, inner: 1, size, is_length: false }
+    }
 
     /// Whether it tells a dimension.
     #[must_use]
@@ -47,7 +55,7 @@ pub fn carried(mark: Mark, (from, size): (i64, i64), to: usize) -> Option<Mark> 
     // A dimension that follows as a whole does so where it is put together of several.
     let is_whole = mark.inner == 1 && mark.size == from && size > from;
     let size = if is_whole { size } else { mark.size.min(left) };
-    (left > 0).then_some(Mark { dimension, inner: mark.inner, size })
+    (left > 0).then_some(Mark { dimension, size, ..mark })
 }
 
 /// A part of a dimension of an array: dimensions are divided where tiles lie in memory one after the other.
@@ -113,7 +121,7 @@ fn common(a: (i64, i64), b: (i64, i64)) -> Option<(i64, i64)> {
 /// The mark of one element that lies at a stride, where that is a dimension of its own.
 fn place_of_one(to: &[Part], stride: i64) -> Option<Mark> {
     let part = to.iter().find(|part| part.size == 1 && part.inner == 1 && part.stride == stride)?;
-    Some(Mark { dimension: part.dimension, inner: 1, size: 1 })
+    Some(Mark::whole(part.dimension, 1))
 }
 
 /// The ranges of strides that a mark has in the parts of its array.
@@ -146,14 +154,16 @@ fn moved(marks: &[Mark], (from, count): (Vec<Part>, i64), (to, others): (Vec<Par
             for part in &to {
                 let Some((low, size)) = common(range, (part.stride, part.size)) else { continue };
                 let inner = part.inner.saturating_mul(low / part.stride.max(1));
-                pieces.push(Mark { dimension: part.dimension, inner, size });
+                pieces.push(Mark { dimension: part.dimension, inner, size, ..mark });
             }
         }
         let pieces = joined(pieces);
         // Divided into parts that are dimensions of their own, such as micro-batches: the last of them follows. Where the
-        // rest of the last is something else, it has a fixed size, such as rows of a tile: the first follows.
+        // rest of the last is something else, it has a fixed size, such as rows of a tile: the first follows. A length is
+        // divided into blocks of a fixed size.
         let is_whole = |mark: &&Mark| mark.inner == 1 && sizes.get(mark.dimension as usize) == Some(&mark.size);
-        if let Some(&mark) = pieces.last().filter(is_whole).or_else(|| pieces.first()) {
+        let last = pieces.last().filter(|piece| !mark.is_length && is_whole(piece));
+        if let Some(&mark) = last.or_else(|| pieces.first()) {
             add(&mut found, mark);
         }
     }
@@ -203,7 +213,7 @@ mod tests {
     use crate::model::{ElementType, Layout};
 
     fn mark(dimension: u32, inner: i64, size: i64) -> Mark {
-        Mark { dimension, inner, size }
+        Mark { inner, ..Mark::whole(dimension, size) }
     }
 
     #[test]
@@ -220,6 +230,9 @@ mod tests {
     fn of_micro_batches_the_last_part_follows_and_of_rows_of_tiles_the_first() {
         assert_eq!(reshaped(&[mark(0, 1, 32)], &[32, 100], &[4, 8, 100]), [mark(1, 1, 8)]);
         assert_eq!(reshaped(&[mark(0, 64, 4)], &[256], &[2, 128]), [mark(0, 1, 2)]);
+        let length = |dimension, size| Mark { is_length: true, ..Mark::whole(dimension, size) };
+        assert_eq!(reshaped(&[length(1, 4096)], &[2, 4096, 64], &[2, 16, 256, 64]), [length(1, 16)], "blocks");
+        assert_eq!(reshaped(&[length(1, 4096)], &[2, 4096, 64], &[8192, 64]), [length(0, 4096)]);
     }
 
     #[test]

@@ -313,7 +313,7 @@ mod tests {
     }
 
     fn mark(dimension: u32, inner: i64, size: i64) -> Mark {
-        Mark { dimension, inner, size }
+        Mark { inner, ..Mark::whole(dimension, size) }
     }
 
     /// Marks of a result of some dimensions, from operands with their marks.
