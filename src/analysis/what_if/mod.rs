@@ -15,6 +15,7 @@ mod between;
 mod borrowed;
 mod by_size;
 mod by_width;
+mod delayed;
 mod dimension;
 mod divide;
 mod edit;

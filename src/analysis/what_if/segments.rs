@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use rayon::prelude::*;
 
+use super::delayed::{Delayed, delayed};
 use super::saved_for_backward::SavedForBackward;
 use super::turn::{Read, Turn};
 use crate::analysis::flow::label::Labels;
@@ -167,7 +168,17 @@ impl Segments {
             let operation = || op_name(program, InstructionId(read.reader));
             *of_reader.entry((read.layer, read.reader)).or_insert_with(|| names.place(read.layer, operation, false))
         });
-        let of_read: Vec<Option<u32>> = of_read.collect();
+        let mut of_read: Vec<Option<u32>> = of_read.collect();
+        let late = delayed(program, named, turn, (&of_read, &of_family));
+        for (read, segment) in turn.reads().iter().zip(&mut of_read) {
+            *segment = segment.or_else(|| late.readers.get(&read.reader).copied());
+        }
+        for &(family, row) in &late.made {
+            if let Some(segment) = segments.get_mut(row as usize) {
+                segment.forward.push(family);
+                of_family[family as usize] = Some(row);
+            }
+        }
         let is_checkpointed =
             |row: u32| operations.get(row as usize).is_some_and(|name| SavedForBackward::is_checkpointed(name));
         let mut last_reads = vec![NO_ROW; families.list.len()];
@@ -175,7 +186,7 @@ impl Segments {
             for &row in &segment.forward {
                 if is_checkpointed(row) {
                     segment.is_checkpointed = true;
-                } else if let Some(time) = last_read(turn, &of_read, row, number as u32) {
+                } else if let Some(time) = last_read(turn, (&of_read, &late), row, number as u32) {
                     last_reads[row as usize] = time;
                 }
             }
@@ -199,7 +210,7 @@ impl Segments {
 
 /// Time of the last read of a segment's family in the forward pass, or when it is made if nothing reads it; `None` if
 /// another segment reads it, whose input it is then. `of_read` are the segments that read.
-fn last_read(turn: &Turn, of_read: &[Option<u32>], row: u32, segment: u32) -> Option<u32> {
+fn last_read(turn: &Turn, (of_read, late): (&[Option<u32>], &Delayed), row: u32, segment: u32) -> Option<u32> {
     let rows = turn.reads_of(row);
     let reads = &turn.reads()[rows.clone()];
     // A layer's result is read once the next layer runs; an earlier reader is part of the layer under another name.
@@ -207,7 +218,9 @@ fn last_read(turn: &Turn, of_read: &[Option<u32>], row: u32, segment: u32) -> Op
     let end = layer.map_or(0, |layer| turn.window(layer).1);
     let readers = of_read.get(rows).unwrap_or_default();
     let is_input = reads.iter().zip(readers).any(|(read, &reader)| read.time >= end && reader != Some(segment));
-    (!is_input).then(|| reads.last().map_or(0, |read| read.time))
+    // Delayed operations run again with the rest of the layer.
+    let in_time = || reads.iter().rfind(|read| !late.readers.contains_key(&read.reader));
+    (!is_input).then(|| in_time().map_or(0, |read| read.time))
 }
 
 /// Whether each read before the turn is of something that leads to a value of the reading segment which the backward pass
