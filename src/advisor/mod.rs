@@ -16,6 +16,7 @@ mod fragmentation;
 mod frozen;
 mod gathered;
 mod gradients;
+mod idle_checkpoint;
 mod included;
 pub mod ipu;
 mod layout_copy;
@@ -72,6 +73,7 @@ pub const PROGRAM_RULES: &[ProgramRule] = &[
     ProgramRule { name: duplicate::NAME, run: duplicate::run },
     ProgramRule { name: padding::NAME, run: padding::run },
     ProgramRule { name: donation::NAME, run: donation::run },
+    ProgramRule { name: idle_checkpoint::NAME, run: idle_checkpoint::run },
     ProgramRule { name: activations::NAME, run: activations::run },
     ProgramRule { name: precision::NAME, run: precision::run },
     ProgramRule { name: frozen::NAME, run: frozen::run },

@@ -161,6 +161,20 @@ fn a_scan_whose_steps_pass_on_what_they_save_is_checkpointed_in_segments() {
 }
 
 #[test]
+fn a_checkpoint_that_the_compiler_undoes_is_told() {
+    let of = |name: &str| {
+        let path = Files::of_project().ending(&format!("pairs/idle_checkpoint_v5e/{name}.hlo.pb"));
+        let profile = open_path(&path, &Progress::default()).expect("opens");
+        let analysis = ProfileAnalysis::new(&profile);
+        let findings = advise(&profile, &analysis).findings;
+        findings.iter().find(|finding| finding.rule == "idle_checkpoint").map(|finding| finding.title.clone())
+    };
+    let told = of("before").unwrap_or_default();
+    assert!(told.starts_with("The checkpoint around layer_* has no effect: 1.56 GiB"), "{told}");
+    assert_eq!(of("after"), None, "without `prevent_cse=False`");
+}
+
+#[test]
 fn kernels_that_cannot_shift_scores_are_offered_with_that_said() {
     let path = Files::of_project().ending("pairs/relative_xl_v4/before.hlo.pb");
     let profile = open_path(&path, &Progress::default()).expect("opens");

@@ -204,11 +204,14 @@ pub fn data_arguments(
             let is_of_batch = |base: &Base, node: &ShapeNode| {
                 batch_of_cache(base, node, labels) == Some(batch)
                     || node.dimensions.first() == Some(&batch)
-                    || (classes.of(base.buffer) == Class::Cache && node.dimensions.get(1) == Some(&batch))
+                    || (classes.of(base.buffer) == Class::Cache && before_features(&node.dimensions).contains(&batch))
             };
             data = candidates(&|base, node, _, _| is_of_batch(base, node), true);
             for data in data.iter_mut().filter(|data| data.batch() != batch) {
-                data.dimensions.swap(0, 1);
+                // Behind layers, groups of them, or positions.
+                if let Some(place) = data.dimensions.iter().position(|&size| size == batch) {
+                    data.dimensions[..=place].rotate_right(1);
+                }
             }
         }
         return data;
@@ -304,8 +307,14 @@ fn batch_of_caches(program: &Program, classes: &Classes, bases: &[Base], labels:
     let mut arrays = caches().map(|(_, node)| node.dimensions.as_slice()).filter(|sizes| sizes.len() > 2).peekable();
     arrays.peek()?;
     let arrays: Vec<&[i64]> = arrays.collect();
-    let mut common = vectors.into_iter().filter(|size| arrays.iter().all(|sizes| sizes[..2].contains(size)));
+    let mut common =
+        vectors.into_iter().filter(|size| arrays.iter().all(|sizes| before_features(sizes).contains(size)));
     common.next().filter(|_| common.next().is_none())
+}
+
+/// The dimensions of a cache that may be the batch: those before its heads and their size, at least two.
+fn before_features(sizes: &[i64]) -> &[i64] {
+    &sizes[..sizes.len().saturating_sub(2).max(2).min(sizes.len())]
 }
 
 /// Whether so many tokens are the next positions of one sequence: caches have no dimension of as many samples, and no table

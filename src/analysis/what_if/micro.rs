@@ -4,6 +4,7 @@ use super::base::{Base, Role};
 use super::batch::products;
 use super::memory::{Memory, Owner};
 use super::state::State;
+use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::model::{FastSet, Opcode, Program, ShapeNode, outline};
 
@@ -139,9 +140,25 @@ impl State<'_> {
         }
         let accumulators =
             memory.updated(self.program).fold(0u64, |sum, row| sum.saturating_add(memory.base[row].size));
-        if let Some(family) = memory.families.list.len().checked_sub(1).filter(|_| accumulators > 0) {
-            self.added.push((accumulators, 0, 2 * memory.families.events, family as u32));
+        if let Some(family) = self.gradient().filter(|_| accumulators > 0) {
+            self.added.push((accumulators, 0, 2 * memory.families.events, family));
         }
+    }
+
+    /// The largest family that holds gradients of weights, which names what is added up of them; the last one where none is
+    /// known.
+    fn gradient(&self) -> Option<u32> {
+        let memory = self.memory;
+        let weights = memory.weights(self.program);
+        let is_gradient = |row: &u32| {
+            let node = memory.node_of_family(self.program, *row);
+            memory.kept.passes.get(*row as usize) == Some(&Pass::Backward)
+                && node.is_some_and(|node| weights.contains(&outline(&node.dimensions)))
+        };
+        let families = memory.families.list.len() as u32;
+        let size = |row: &u32| memory.families.list[*row as usize].size;
+        let known = memory.kept.gradients.iter().copied().chain((0..families).filter(is_gradient));
+        known.max_by_key(size).or(families.checked_sub(1))
     }
 }
 

@@ -11,6 +11,7 @@ mod base;
 pub mod batch;
 mod batch_behind;
 mod batch_by_shape;
+mod begin;
 mod between;
 mod borrowed;
 mod by_size;

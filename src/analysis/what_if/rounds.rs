@@ -1,7 +1,8 @@
 //! Rounds of a training step: where it runs a forward and a backward pass twice under the same names, as where a gradient
 //! is taken where another one has led (SAM), each has a turn of its own.
 
-use super::turn::{FEW_LAYERS, Turn, begins, first_backward};
+use super::begin::first_backward;
+use super::turn::{FEW_LAYERS, Turn, begins};
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::Pass;

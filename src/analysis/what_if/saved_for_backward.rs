@@ -175,7 +175,9 @@ impl SavedForBackward {
             let is_of_softmax = by_softmax.iter().any(is_own);
             // Scores of as many keys as some weight is wide.
             let are_batched = || softmax.crossed.iter().any(|crossed| crossed.is_batched && crossed.is(&own));
-            let has_classes = by_tokens.is_some_and(|vocabulary| weights.are_logits(node, vocabulary))
+            // A device's part of a vocabulary may be as large as the sequence is long.
+            let is_of_heads = sequence.is_some_and(|length| are_of_heads(&own, length));
+            let has_classes = by_tokens.is_some_and(|vocabulary| weights.are_logits(node, vocabulary) && !is_of_heads)
                 || (is_of_softmax && !weights.outlines.contains(&own) && !are_batched());
             let is_crossed = |crossed: &Crossed| {
                 let Crossed { keys, is_batched, .. } = crossed;
@@ -423,6 +425,13 @@ impl SavedForBackward {
     }
 }
 
+/// Whether an array has pairs of positions for each head of each sample; logits have one more dimension than samples and
+/// positions.
+fn are_of_heads(dimensions: &[i64], length: i64) -> bool {
+    let of_positions = dimensions.iter().filter(|&&size| size == length).count();
+    length >= LEAST_SEQUENCE && of_positions == 2 && dimensions.len() >= 4
+}
+
 /// The side of square pictures, if samples of these dimensions are such: with a batch, and colours or features.
 fn side_of_picture(dimensions: &[i64]) -> Option<i64> {
     let side = repeated(dimensions)?;
@@ -523,6 +532,13 @@ fn saved_within<'a>(program: &Program, labels: &'a Labels, part: &Part) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pairs_of_positions_for_each_head_are_no_logits() {
+        assert!(are_of_heads(&[2, 4096, 8, 4096], 4096) && are_of_heads(&[8, 2, 4096, 4096], 4096));
+        assert!(!are_of_heads(&[2, 4096, 4096], 4096), "a part of a vocabulary as large as the sequence is long");
+        assert!(!are_of_heads(&[2, 4096, 8, 128], 4096));
+    }
 
     #[test]
     fn the_side_of_a_picture_is_told_from_the_length_of_a_sequence() {

@@ -8,21 +8,17 @@ use rayon::prelude::*;
 
 use super::again::{Again, add_copies};
 use super::applied::{self, Applications, application};
+use super::begin::begin_of_backward;
 use super::between::Between;
 use super::evicted::{Evicted, OnChip, computed_on_chip};
 use super::rounds::Round;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::layer_use::{LayerUse, Mark};
 use crate::analysis::names::layer::{Layer, Layers};
-use crate::analysis::names::lookup::op_name;
+use crate::analysis::names::lookup::{is_rematerialised, op_name};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::{Families, Family};
-use crate::analysis::phases;
 use crate::model::{BufferId, FastMap, InstructionId, Program, ShapeNode};
-
-/// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
-/// made long before.
-const RUNS: f64 = 0.001;
 
 /// Share of a layer's values that may be made long before it runs.
 const EARLY: f64 = 0.05;
@@ -107,7 +103,11 @@ impl Turn {
             &own_passes
         };
         let is_activation = |family: &Family| program.buffer_node(family.root).is_some_and(is_value);
-        let at = turn(families, passes, is_activation).or_else(|| turn(families, passes, |_| true))?;
+        let is_again = |family: &Family| {
+            program.buffers.instruction_of(family.root).is_some_and(|made| is_rematerialised(program, made))
+        };
+        let at = begin_of_backward(families, passes, is_activation, is_again)
+            .or_else(|| begin_of_backward(families, passes, |_| true, is_again))?;
         let live = analysis.live.as_ref()?;
         if points.is_empty() {
             return None;
@@ -454,47 +454,6 @@ impl<'a> Clock<'a> {
     }
 }
 
-/// The most of what the forward pass makes that may be made after the first of the backward pass.
-const MOST_LATER: f64 = 0.5;
-
-/// The time at which a backward pass has made enough to run, by what may be an activation: indices of a gather are sorted
-/// for its gradient, and weights transposed, as soon as they are known.
-pub(super) fn first_backward(
-    families: &Families,
-    passes: &[Pass],
-    is_activation: impl Fn(&Family) -> bool,
-) -> Option<u32> {
-    let backward = || families.list.iter().zip(passes).filter(|row| *row.1 == Pass::Backward).map(|row| row.0);
-    let whole: u128 = backward().map(|family| u128::from(family.size)).sum();
-    let enough = (whole as f64 * RUNS) as u128;
-    let mut sum = 0u128;
-    backward().filter(|family| is_activation(family)).find_map(|family| {
-        sum += u128::from(family.size);
-        (sum > enough).then_some(2 * family.first)
-    })
-}
-
-/// The time from which the backward pass runs: [`first_backward`], unless most of the forward pass comes after it.
-fn turn(families: &Families, passes: &[Pass], is_activation: impl Fn(&Family) -> bool) -> Option<u32> {
-    let of = |pass: Pass| families.list.iter().zip(passes).filter(move |row| *row.1 == pass).map(|row| row.0);
-    let bytes = |family: &Family| u128::from(family.size);
-    let at = first_backward(families, passes, is_activation)?;
-    let forward: u128 = of(Pass::Forward).map(bytes).sum();
-    let later: u128 = of(Pass::Forward).filter(|family| 2 * family.first > at).map(bytes).sum();
-    if later as f64 <= forward as f64 * MOST_LATER {
-        return Some(at);
-    }
-    // One large array of the backward pass may be made before all else, as a loss scatters the places of its labels.
-    let mut made: Vec<(u32, bool, u128)> =
-        of(Pass::Backward).map(|family| (2 * family.first, true, bytes(family))).collect();
-    made.extend(of(Pass::Forward).map(|family| (2 * family.first, false, bytes(family))));
-    made.sort_unstable();
-    // Before the turn the backward pass is wrong, behind it the forward pass.
-    let bytes_of = |pass: bool| move |row: &(u32, bool, u128)| if row.1 == pass { row.2 } else { 0 };
-    let first = phases::border(&made, bytes_of(true), bytes_of(false));
-    Some(made.get(first).map_or(at, |row| row.0))
-}
-
 /// The first of the times at which families are read, as [`begins`].
 fn first_reads(families: &Families, rows: &[u32], times: &[Option<u32>]) -> Option<u32> {
     let read = |&row: &u32| Some(((*times.get(row as usize)?)?, families.list.get(row as usize)?.size));
@@ -666,23 +625,5 @@ mod tests {
             few_layers(&Layers::new(names.iter().map(String::as_str)), &names)
         };
         assert_eq!((few(2), few(3), few(0)), (Some(2), None, None));
-    }
-
-    #[test]
-    fn zeros_of_the_backward_pass_are_not_its_beginning() {
-        let family = |size, first, last| Family { root: BufferId(0), size, first, last };
-        let families = Families {
-            list: vec![family(1, 0, 90), family(5000, 2, 80), family(3000, 50, 60)],
-            events: 100,
-            ..Families::default()
-        };
-        let passes = [Pass::Backward, Pass::Forward, Pass::Backward];
-        assert_eq!(turn(&families, &passes, |_| true), Some(100));
-        assert_eq!(turn(&families, &[Pass::Forward; 3], |_| true), None);
-        assert_eq!(
-            turn(&families, &[Pass::Backward; 3], |family| family.size < 5000),
-            Some(100),
-            "indices and weights do not count"
-        );
     }
 }

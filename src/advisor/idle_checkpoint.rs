@@ -1,0 +1,154 @@
+//! Rule `idle_checkpoint`: a checkpoint whose values are kept all the same, as hardly anything is computed again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::finding::{ChangesResults, Finding};
+use super::program_context::{AtPeak, ProgramContext, Total};
+use crate::analysis::names::pass::Pass;
+use crate::analysis::names::scope;
+use crate::analysis::what_if::Edit;
+use crate::model::Bytes;
+
+/// Name of the rule.
+pub const NAME: &str = "idle_checkpoint";
+
+/// Share of a checkpoint's operations in the backward pass that are computed again at least: about half of them, with any
+/// policy that saves products alone, too; of four programs that were checkpointed in vain a tenth and less.
+const LEAST: f64 = 0.2;
+
+/// Share of the bytes that are kept which what is computed again takes at least, where little of it is: the scores that a
+/// policy names.
+const LEAST_BYTES: f64 = 0.05;
+
+/// Fewest operations that tell.
+const FEWEST: usize = 32;
+
+/// Where JAX names what is differentiated through a checkpoint, and what is computed again for it.
+const CHECKPOINT: &str = "checkpoint";
+const AGAIN: &str = "rematted_computation";
+
+/// Operations of the backward pass in one checkpointed scope: all, and those that are computed again.
+type Count = (usize, usize);
+
+/// Looks for checkpoints outside of loops, by the names of the backward pass.
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
+    let kept = &case.memory.kept;
+    if kept.turn.is_none() {
+        return;
+    }
+    // Most programs have none, which the names of the values that have memory tell.
+    let backward = |row: &usize| kept.passes.get(*row) == Some(&Pass::Backward);
+    let names = || (0..case.memory.families.list.len()).filter(backward).map(|row| case.name(row));
+    let mut scopes: BTreeSet<&str> = names().filter_map(|name| Some(checkpointed(name)?.0)).collect();
+    if scopes.is_empty() {
+        return;
+    }
+    // What has the name of no layer of its own, such as a library's function, is in other scopes, too.
+    for name in names().filter(|name| !name.contains(CHECKPOINT)) {
+        for part in scope::path(name) {
+            scopes.remove(part);
+        }
+    }
+    let is_own = |t: &&AtPeak| {
+        kept.passes.get(t.family) == Some(&Pass::Forward) && case.memory.is_kept(t.family) && !case.is_in_loop(t)
+    };
+    // By scope, its numbers folded.
+    let mut held: BTreeMap<String, Vec<&AtPeak>> = BTreeMap::new();
+    for t in case.peak.iter().filter(is_own) {
+        let name = case.name(t.family);
+        let parts = scope::path(name);
+        let inside = parts.split_last().map_or(&[][..], |found| found.1);
+        if let Some(own) = inside.iter().find(|part| scopes.contains(**part)) {
+            held.entry(scope::fold(own)).or_default().push(t);
+        }
+    }
+    held.retain(|_, held| case.is_worth(held.iter().map(|t| t.size).total()));
+    if held.is_empty() {
+        return;
+    }
+    let counts = counts(case, &scopes);
+    for (scope, held) in held {
+        let &(all, again) = counts.get(&scope).unwrap_or(&(0, 0));
+        if all < FEWEST || again as f64 >= all as f64 * LEAST {
+            continue;
+        }
+        let bytes: u64 = held.iter().map(|t| t.size).total();
+        let is_again = |row: &usize| {
+            kept.passes.get(*row) == Some(&Pass::Recomputed)
+                && checkpointed(case.name(*row)).is_some_and(|found| scope::fold(found.0) == scope)
+        };
+        let families = &case.memory.families.list;
+        let again_bytes: u64 = (0..families.len()).filter(is_again).map(|row| families[row].size).total();
+        if again_bytes as f64 >= bytes as f64 * LEAST_BYTES {
+            continue;
+        }
+        let mut finding = case.finding(NAME);
+        let saved = case.fill(&mut finding, vec![Edit::Remat(scope.clone(), None)]);
+        finding.at_stake_bytes = Some(Bytes(bytes));
+        let less = if case.is_worth(saved) { finding.less(" if it had") } else { String::new() };
+        finding.title = format!(
+            "The checkpoint around {scope} has no effect: {} are kept that it would compute again{}{less}",
+            Bytes(bytes).short(),
+            if less.is_empty() { "" } else { ", " }
+        );
+        finding.why = format!(
+            "Of {all} operations of {scope} that the backward pass runs under `checkpoint`, {again} {} computed again. The values of the forward pass are kept instead, {} at the peak, the largest {}.",
+            if again == 1 { "is" } else { "are" },
+            held.len(),
+            case.describe_first(&held)
+        );
+        finding.advice.push(
+            "leave out `prevent_cse=False` (of `jax.checkpoint` or `nn.remat`), which is for the body of a scan: elsewhere the compiler sees that the same is computed twice, and keeps the first".to_owned(),
+        );
+        finding.advice.push("a policy that saves everything (`everything_saveable`) has no effect either".to_owned());
+        finding.changes_results = ChangesResults::No;
+        finding.buffers = held.iter().map(|t| t.buffer).collect();
+        findings.push(finding);
+    }
+}
+
+/// Operations of the backward pass in some checkpointed scopes, by scope with its numbers folded.
+fn counts(case: &ProgramContext<'_>, scopes: &BTreeSet<&str>) -> BTreeMap<String, Count> {
+    let mut counts: BTreeMap<String, Count> = BTreeMap::new();
+    for at in case.program.instructions.ids() {
+        let name = case.program.text.op_name(at);
+        if let Some((scope, is_again)) = checkpointed(&name).filter(|found| scopes.contains(found.0)) {
+            let (all, again) = counts.entry(scope::fold(scope)).or_default();
+            *all += 1;
+            *again += usize::from(is_again);
+        }
+    }
+    counts
+}
+
+/// The scope that is checkpointed, and whether an operation is computed again; `None` for what is in no such scope, or in a
+/// loop: `mtp_layer_0` of `…/checkpoint/mtp_layer_0/up_proj/dot_general`.
+fn checkpointed(op_name: &str) -> Option<(&str, bool)> {
+    if !op_name.contains(CHECKPOINT) || op_name.contains("while/body") {
+        return None;
+    }
+    let parts = scope::path(op_name);
+    let (_, scopes) = parts.split_last()?;
+    let mut inside = scopes.iter().skip_while(|part| **part != CHECKPOINT).skip(1);
+    let first = *inside.next()?;
+    let is_again = first == AGAIN;
+    let scope = if is_again { *inside.next()? } else { first };
+    (!scope::is_einsum(scope)).then_some((scope, is_again))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpointed_scope_is_told_from_names_of_the_backward_pass() {
+        let scope = |name: &str| checkpointed(name).map(|(scope, is_again)| format!("{scope} {is_again}"));
+        let backward = "jit(step)/transpose(jvp(MTP))/jvp(MTP)/checkpoint";
+        assert_eq!(scope(&format!("{backward}/mtp_layer_0/up_proj/dot_general")), Some("mtp_layer_0 false".to_owned()));
+        let again = format!("{backward}/rematted_computation/mtp_layer_1/mul");
+        assert_eq!(scope(&again), Some("mtp_layer_1 true".to_owned()));
+        assert_eq!(scope(&format!("{backward}/dot_general")), None, "a function has no name");
+        assert_eq!(scope("jit(step)/transpose(jvp(MTP))/while/body/checkpoint/layers/mul"), None, "in a loop");
+        assert_eq!(scope("jit(step)/jvp(MTP)/mtp_layer_0/mul"), None);
+    }
+}
