@@ -9,7 +9,7 @@ use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern;
 use crate::analysis::what_if::saved_for_backward::is_among;
-use crate::model::Bytes;
+use crate::model::{Bytes, outline};
 
 /// A part of the temporaries' bytes that says what most of them are: two fifths of them.
 const MOST: (u64, u64) = (2, 5);
@@ -25,6 +25,7 @@ pub(super) enum Kind {
     Kept,
     Recomputed,
     Gradients,
+    OfValues,
     Weights,
     Other,
 }
@@ -38,6 +39,7 @@ impl Kind {
             Self::Kept => "kept for the backward pass",
             Self::Recomputed => "recomputed in the backward pass",
             Self::Gradients => "gradients",
+            Self::OfValues => "gradients of activations",
             Self::Weights => "gathered or copied weights",
             Self::Other => "others",
         }
@@ -58,7 +60,9 @@ impl Kind {
         } else if class == Class::Activation || kept.is_stack(t.family) {
             Self::Kept
         } else if class == Class::Gradient {
-            Self::Gradients
+            let weights = case.memory.weights(case.program);
+            let is_of_weight = case.node(t.buffer).is_none_or(|node| weights.contains(&outline(&node.dimensions)));
+            if is_of_weight || kept.gradients.contains(&(t.family as u32)) { Self::Gradients } else { Self::OfValues }
         } else {
             Self::Other
         }

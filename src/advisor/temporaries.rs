@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use super::finding::{ChangesResults, Finding};
+use super::library::Library;
 use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::{batch_size, fragmentation, padding, precision};
 use crate::analysis::flow::loops::{Role, is_written_by_users};
-use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::{EVERY, Edit};
 use crate::model::{BufferId, Bytes, FastSet, Opcode, percent};
 
 /// Name of the rule.
@@ -104,6 +105,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
     } else {
         advise(case, &mut finding, &held, kinds.as_ref().is_some_and(Kinds::may_be_cut));
+        checkpoint(case, &mut finding, findings);
     }
     // What can be changed says more than what is there, unless that is one thing.
     let is_cause = |f: &Finding| {
@@ -159,6 +161,7 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.why = format!("The largest: {}.", largest(case, &held));
     finding.why.extend(kinds.sentence());
     advise(case, &mut finding, &held, kinds.may_be_cut());
+    checkpoint(case, &mut finding, findings);
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
@@ -185,9 +188,27 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ma
         finding.advice.push("the layers are checkpointed already, and fewer samples take no less".to_owned());
     } else if case.memory.has_checkpoints() {
         finding.advice.push("the layers are checkpointed already; what helps further is fewer samples at a time, in micro-batches or on more devices".to_owned());
-    } else if case.memory.has_backward() {
-        finding
-            .advice
-            .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());
     }
+}
+
+/// Suggests checkpoints of the layers where no other finding does: of what they keep, or of gradients that wait in all
+/// layers for those of the weights.
+fn checkpoint(case: &ProgramContext<'_>, finding: &mut Finding, findings: &[Finding]) {
+    if case.memory.has_checkpoints() || !case.memory.has_backward() {
+        return;
+    }
+    let is_remat = |f: &Finding| f.edits().iter().any(|edit| matches!(edit, Edit::Remat(..)));
+    let has_layers = case.memory.kept.turn.as_ref().is_some_and(|turn| !turn.layers.is_empty());
+    let edits = vec![Edit::Remat(EVERY.to_owned(), None)];
+    if has_layers && !findings.iter().any(|f| f.program == Some(case.row) && is_remat(f)) {
+        let prediction = case.try_out(&edits);
+        if prediction.undecided.is_none() && case.is_worth(case.saved(&prediction)) {
+            case.fill(finding, edits);
+            finding.advice.push(Library::of(case).remat(EVERY));
+            return;
+        }
+    }
+    finding
+        .advice
+        .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());
 }

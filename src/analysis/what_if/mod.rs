@@ -63,6 +63,7 @@ pub use outcome::{Outcome, UNTOLD};
 pub use prediction::{DependsOn, Depth, Prediction, TryVerdict};
 pub use resize::set_dimension;
 pub use result::WhatIfResult;
+pub use segments::EVERY;
 pub use sets::{EditSet, SetsError};
 pub use state::Sizes;
 pub use trial::Trial;
