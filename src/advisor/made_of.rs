@@ -62,7 +62,7 @@ impl Kind {
         } else if class == Class::Gradient {
             let weights = case.memory.weights(case.program);
             let is_of_weight = case.node(t.buffer).is_none_or(|node| weights.contains(&outline(&node.dimensions)));
-            if is_of_weight || kept.gradients.contains(&(t.family as u32)) { Self::Gradients } else { Self::OfValues }
+            if is_of_weight || is_among(&kept.gradients, t.family) { Self::Gradients } else { Self::OfValues }
         } else {
             Self::Other
         }
