@@ -184,7 +184,10 @@ fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan, level: ChangesResults
     let micro = || first(&parts, &|parts| with(Edit::Micro(parts), of_micro));
     let halved: Vec<u32> = parts.iter().copied().filter(|parts| parts.is_power_of_two()).collect();
     let batch = || first(&halved, &|parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes));
-    let micro = if level >= of_micro { micro() } else { None };
+    // What is in memory all the time is not divided.
+    let always = if nearest.edits.is_empty() { case.before.base } else { case.try_out(&nearest.edits).base };
+    let may_help = case.memory.capacity.is_none_or(|capacity| always.0 <= capacity);
+    let micro = if level >= of_micro && may_help { micro() } else { None };
     micro.or_else(|| if level == ChangesResults::Maybe { batch() } else { None })
 }
 

@@ -241,6 +241,11 @@ impl<'a> ProgramContext<'a> {
         self.tried.known_least(edits).is_none().then(|| Trial::new(&self.memory, self.program, edits))
     }
 
+    /// Keeps the fewest bytes after changes that were applied, for [`Self::least`].
+    pub(super) fn remember_least(&self, edits: &[Edit], least: Bytes) {
+        self.tried.remember(edits, least);
+    }
+
     /// As [`Self::try_to`], of changes that have been applied.
     pub(super) fn try_applied(&self, trial: &Trial<'_>, depth: Depth) -> Arc<Prediction> {
         self.tried.prediction_of(trial, depth)

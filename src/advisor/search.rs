@@ -65,6 +65,7 @@ impl<'a, 'c> Search<'a, 'c> {
             let fits = self.case.memory.capacity.is_some_and(|capacity| least.0 <= capacity);
             let rank = (fits, Reverse(changes), Reverse(least));
             if let Some(trial) = trial {
+                self.case.remember_least(&edits, least);
                 self.keep(rank, trial);
             }
             rank

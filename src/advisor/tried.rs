@@ -5,14 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::analysis::what_if::{Depth, Edit, Memory, Prediction, Trial};
 use crate::model::{Bytes, Program};
 
-/// Predictions of changes, without their blocks.
+/// What is known of changes.
 #[derive(Debug, Default)]
-pub struct Tried(Mutex<Vec<(Depth, Arc<Prediction>)>>);
+pub struct Tried {
+    /// Predictions, without their blocks.
+    predictions: Mutex<Vec<(Depth, Arc<Prediction>)>>,
+    /// The fewest bytes after changes of which nothing else was asked for.
+    least: Mutex<Vec<(Vec<Edit>, Bytes)>>,
+}
 
 impl Tried {
     /// The first prediction that a test accepts.
     fn find(&self, accept: impl Fn(Depth, &Prediction) -> bool) -> Option<Arc<Prediction>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.predictions.lock().unwrap_or_else(PoisonError::into_inner);
         known.iter().find(|(depth, prediction)| accept(*depth, prediction)).map(|known| Arc::clone(&known.1))
     }
 
@@ -28,7 +33,7 @@ impl Tried {
     fn predict(&self, trial: &Trial<'_>, edits: &[Edit], depth: Depth) -> Arc<Prediction> {
         let online = self.like(edits).map(|known| known.packed_online);
         let prediction = Arc::new(trial.outlook(depth, online).without_blocks());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((depth, Arc::clone(&prediction)));
+        self.predictions.lock().unwrap_or_else(PoisonError::into_inner).push((depth, Arc::clone(&prediction)));
         prediction
     }
 
@@ -52,22 +57,39 @@ impl Tried {
         depth: Depth,
     ) -> Option<Arc<Prediction>> {
         let can_fit = |least: Bytes| memory.capacity.is_some_and(|capacity| least.0 <= capacity);
-        if self.like(edits).is_some_and(|known| !can_fit(known.least)) {
+        if self.known_least(edits).is_some_and(|least| !can_fit(least)) {
             return None;
         }
         self.of(edits, depth).or_else(|| {
             let trial = Trial::new(memory, program, edits);
-            can_fit(trial.least()).then(|| self.predict(&trial, edits, depth))
+            if can_fit(trial.least()) {
+                return Some(self.predict(&trial, edits, depth));
+            }
+            self.remember(edits, trial.least());
+            None
         })
     }
 
     /// The fewest bytes that any packer can allocate after some changes, where that is known.
     pub fn known_least(&self, edits: &[Edit]) -> Option<Bytes> {
-        self.like(edits).map(|known| known.least)
+        let of_prediction = self.like(edits).map(|known| known.least);
+        of_prediction.or_else(|| {
+            let known = self.least.lock().unwrap_or_else(PoisonError::into_inner);
+            known.iter().find(|known| known.0 == edits).map(|known| known.1)
+        })
+    }
+
+    /// Keeps the fewest bytes after some changes for whoever asks next.
+    pub fn remember(&self, edits: &[Edit], least: Bytes) {
+        self.least.lock().unwrap_or_else(PoisonError::into_inner).push((edits.to_vec(), least));
     }
 
     /// The fewest bytes that any packer can allocate after some changes.
     pub fn least(&self, memory: &Memory, program: &Program, edits: &[Edit]) -> Bytes {
-        self.known_least(edits).unwrap_or_else(|| memory.least(program, edits))
+        self.known_least(edits).unwrap_or_else(|| {
+            let least = memory.least(program, edits);
+            self.remember(edits, least);
+            least
+        })
     }
 }
