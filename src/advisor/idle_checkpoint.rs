@@ -7,7 +7,7 @@ use super::program_context::{AtPeak, ProgramContext, Total};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope;
 use crate::analysis::what_if::Edit;
-use crate::model::Bytes;
+use crate::model::{Bytes, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "idle_checkpoint";
@@ -87,12 +87,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.at_stake_bytes = Some(Bytes(bytes));
         let less = if case.is_worth(saved) { finding.less(" if it had") } else { String::new() };
         finding.title = format!(
-            "The checkpoint around {scope} has no effect: {} are kept that it would compute again{}{less}",
+            "The checkpoint around {scope} has no effect: {} are kept{}{less}",
             Bytes(bytes).short(),
             if less.is_empty() { "" } else { ", " }
         );
         finding.why = format!(
-            "Of {all} operations of {scope} that the backward pass runs under `checkpoint`, {again} {} computed again. The values of the forward pass are kept instead, {} at the peak, the largest {}.",
+            "Of {} operations of {scope} that the backward pass runs under `checkpoint`, {} {} computed again. The values of the forward pass that it would compute are kept instead, {} at the peak, the largest {}.",
+            thousands(all as u64),
+            thousands(again as u64),
             if again == 1 { "is" } else { "are" },
             held.len(),
             case.describe_first(&held)
