@@ -6,7 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope;
-use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::{EVERY, Edit};
 use crate::model::{Bytes, thousands};
 
 /// Name of the rule.
@@ -27,6 +27,10 @@ const FEWEST: usize = 32;
 const CHECKPOINT: &str = "checkpoint";
 const AGAIN: &str = "rematted_computation";
 
+/// Where it names what is in a loop, and what the backward pass runs.
+const BODY: &str = "while/body";
+const TRANSPOSED: &str = "transpose(";
+
 /// Operations of the backward pass in one checkpointed scope: all, and those that are computed again.
 type Count = (usize, usize);
 
@@ -39,22 +43,76 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     // Most programs have none, which the names of the values that have memory tell.
     let backward = |row: &usize| kept.passes.get(*row) == Some(&Pass::Backward);
     let names = || (0..case.memory.families.list.len()).filter(backward).map(|row| case.name(row));
-    let mut scopes: BTreeSet<&str> = names().filter_map(|name| Some(checkpointed(name)?.0)).collect();
-    if scopes.is_empty() {
+    if !names().any(|name| name.contains(CHECKPOINT)) {
         return;
     }
+    let told = findings.len();
+    of_scopes(case, findings, &names);
+    if findings.len() == told {
+        of_functions(case, findings);
+    }
+}
+
+/// Values of the forward pass at the peak that are kept for the backward pass, outside of loops.
+fn kept_of<'a>(case: &'a ProgramContext<'_>) -> impl Iterator<Item = &'a AtPeak> {
+    let is_own = |t: &&AtPeak| {
+        case.memory.kept.passes.get(t.family) == Some(&Pass::Forward)
+            && case.memory.is_kept(t.family)
+            && !case.is_in_loop(t)
+    };
+    case.peak.iter().filter(is_own)
+}
+
+/// Bytes of what is computed again, of the names that pass a test.
+fn computed_again(case: &ProgramContext<'_>, is_meant: impl Fn(&str) -> bool) -> u64 {
+    let families = &case.memory.families.list;
+    let is_again =
+        |row: &usize| case.memory.kept.passes.get(*row) == Some(&Pass::Recomputed) && is_meant(case.name(*row));
+    (0..families.len()).filter(is_again).map(|row| families[row].size).total()
+}
+
+/// Checkpoints around functions without names of their own: all layers, that names do not show.
+fn of_functions(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
+    let kept = &case.memory.kept;
+    let in_layers = |t: &&AtPeak| kept.turn.as_ref().is_some_and(|turn| turn.layer_of.get(t.family) != Some(&None));
+    let held: Vec<&AtPeak> = kept_of(case).filter(in_layers).collect();
+    let bytes: u64 = held.iter().map(|t| t.size).total();
+    let again_bytes = computed_again(case, |name| !name.contains(BODY));
+    if !case.is_worth(bytes) || again_bytes as f64 >= bytes as f64 * LEAST_BYTES {
+        return;
+    }
+    let (mut backward, mut count) = (0usize, (0usize, 0usize));
+    for at in case.program.instructions.ids() {
+        let name = case.program.text.op_name(at);
+        if name.contains(BODY) || !name.contains(TRANSPOSED) {
+            continue;
+        }
+        backward += 1;
+        count.0 += usize::from(name.contains(CHECKPOINT));
+        count.1 += usize::from(name.contains(AGAIN));
+    }
+    // One that is around little else says nothing of the layers.
+    if count.0 * 2 >= backward {
+        tell(case, findings, ("the layers", EVERY), held, count);
+    }
+}
+
+/// Checkpoints around scopes that have names of their own; `names` are those of the backward pass.
+fn of_scopes<'a, I: Iterator<Item = &'a str>>(
+    case: &ProgramContext<'_>,
+    findings: &mut Vec<Finding>,
+    names: &dyn Fn() -> I,
+) {
+    let mut scopes: BTreeSet<&str> = names().filter_map(|name| Some(checkpointed(name)?.0)).collect();
     // What has the name of no layer of its own, such as a library's function, is in other scopes, too.
     for name in names().filter(|name| !name.contains(CHECKPOINT)) {
         for part in scope::path(name) {
             scopes.remove(part);
         }
     }
-    let is_own = |t: &&AtPeak| {
-        kept.passes.get(t.family) == Some(&Pass::Forward) && case.memory.is_kept(t.family) && !case.is_in_loop(t)
-    };
     // By scope, its numbers folded.
     let mut held: BTreeMap<String, Vec<&AtPeak>> = BTreeMap::new();
-    for t in case.peak.iter().filter(is_own) {
+    for t in kept_of(case) {
         let name = case.name(t.family);
         let parts = scope::path(name);
         let inside = parts.split_last().map_or(&[][..], |found| found.1);
@@ -68,45 +126,50 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let counts = counts(case, &scopes);
     for (scope, held) in held {
-        let &(all, again) = counts.get(&scope).unwrap_or(&(0, 0));
-        if all < FEWEST || again as f64 >= all as f64 * LEAST {
-            continue;
-        }
         let bytes: u64 = held.iter().map(|t| t.size).total();
-        let is_again = |row: &usize| {
-            kept.passes.get(*row) == Some(&Pass::Recomputed)
-                && checkpointed(case.name(*row)).is_some_and(|found| scope::fold(found.0) == scope)
-        };
-        let families = &case.memory.families.list;
-        let again_bytes: u64 = (0..families.len()).filter(is_again).map(|row| families[row].size).total();
-        if again_bytes as f64 >= bytes as f64 * LEAST_BYTES {
-            continue;
+        let is_own = |name: &str| checkpointed(name).is_some_and(|found| scope::fold(found.0) == scope);
+        if (computed_again(case, is_own) as f64) < bytes as f64 * LEAST_BYTES {
+            tell(case, findings, (&scope, &scope), held, counts.get(&scope).copied().unwrap_or_default());
         }
-        let mut finding = case.finding(NAME);
-        let saved = case.fill(&mut finding, vec![Edit::Remat(scope.clone(), None)]);
-        finding.at_stake_bytes = Some(Bytes(bytes));
-        let less = if case.is_worth(saved) { finding.less(" if it had") } else { String::new() };
-        finding.title = format!(
-            "The checkpoint around {scope} has no effect: {} are kept{}{less}",
-            Bytes(bytes).short(),
-            if less.is_empty() { "" } else { ", " }
-        );
-        finding.why = format!(
-            "Of {} operations of {scope} that the backward pass runs under `checkpoint`, {} {} computed again. The values of the forward pass that it would compute are kept instead, {} at the peak, the largest {}.",
-            thousands(all as u64),
-            thousands(again as u64),
-            if again == 1 { "is" } else { "are" },
-            held.len(),
-            case.describe_first(&held)
-        );
-        finding.advice.push(
-            "leave out `prevent_cse=False` (of `jax.checkpoint` or `nn.remat`), which is for the body of a scan: elsewhere the compiler sees that the same is computed twice, and keeps the first".to_owned(),
-        );
-        finding.advice.push("a policy that saves everything (`everything_saveable`) has no effect either".to_owned());
-        finding.changes_results = ChangesResults::No;
-        finding.buffers = held.iter().map(|t| t.buffer).collect();
-        findings.push(finding);
     }
+}
+
+/// Reports a checkpoint where hardly any of its operations are computed again: what it is around, and the pattern for that.
+fn tell(
+    case: &ProgramContext<'_>,
+    findings: &mut Vec<Finding>,
+    (around, pattern): (&str, &str),
+    held: Vec<&AtPeak>,
+    (all, again): Count,
+) {
+    if all < FEWEST || again as f64 >= all as f64 * LEAST {
+        return;
+    }
+    let bytes: u64 = held.iter().map(|t| t.size).total();
+    let mut finding = case.finding(NAME);
+    let saved = case.fill(&mut finding, vec![Edit::Remat(pattern.to_owned(), None)]);
+    finding.at_stake_bytes = Some(Bytes(bytes.max(saved)));
+    let effect = if case.is_worth(saved) {
+        finding.less(" if it had")
+    } else {
+        format!("{} are kept all the same", Bytes(bytes).short())
+    };
+    finding.title = format!("The checkpoint around {around} has no effect: {effect}");
+    finding.why = format!(
+        "Of {} operations of {around} that the backward pass runs under `checkpoint`, {} {} computed again. The values of the forward pass that it would compute are kept instead, {} at the peak, the largest {}.",
+        thousands(all as u64),
+        thousands(again as u64),
+        if again == 1 { "is" } else { "are" },
+        held.len(),
+        case.describe_first(&held)
+    );
+    finding.advice.push(
+        "leave out `prevent_cse=False` (of `jax.checkpoint` or `nn.remat`), which is for the body of a scan: elsewhere the compiler sees that the same is computed twice, and keeps the first".to_owned(),
+    );
+    finding.advice.push("a policy that saves everything (`everything_saveable`) has no effect either".to_owned());
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
 }
 
 /// Operations of the backward pass in some checkpointed scopes, by scope with its numbers folded.
@@ -126,7 +189,7 @@ fn counts(case: &ProgramContext<'_>, scopes: &BTreeSet<&str>) -> BTreeMap<String
 /// The scope that is checkpointed, and whether an operation is computed again; `None` for what is in no such scope, or in a
 /// loop: `mtp_layer_0` of `…/checkpoint/mtp_layer_0/up_proj/dot_general`.
 fn checkpointed(op_name: &str) -> Option<(&str, bool)> {
-    if !op_name.contains(CHECKPOINT) || op_name.contains("while/body") {
+    if !op_name.contains(CHECKPOINT) || op_name.contains(BODY) {
         return None;
     }
     let parts = scope::path(op_name);

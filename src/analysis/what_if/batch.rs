@@ -204,7 +204,8 @@ pub fn data_arguments(
             let is_of_batch = |base: &Base, node: &ShapeNode| {
                 batch_of_cache(base, node, labels) == Some(batch)
                     || node.dimensions.first() == Some(&batch)
-                    || (classes.of(base.buffer) == Class::Cache && before_features(&node.dimensions).contains(&batch))
+                    || (classes.of(base.buffer) == Class::Cache
+                        && node.dimensions.split_last().is_some_and(|(_, before)| before.contains(&batch)))
             };
             data = candidates(&|base, node, _, _| is_of_batch(base, node), true);
             for data in data.iter_mut().filter(|data| data.batch() != batch) {
@@ -307,14 +308,17 @@ fn batch_of_caches(program: &Program, classes: &Classes, bases: &[Base], labels:
     let mut arrays = caches().map(|(_, node)| node.dimensions.as_slice()).filter(|sizes| sizes.len() > 2).peekable();
     arrays.peek()?;
     let arrays: Vec<&[i64]> = arrays.collect();
-    let mut common =
-        vectors.into_iter().filter(|size| arrays.iter().all(|sizes| before_features(sizes).contains(size)));
-    common.next().filter(|_| common.next().is_none())
+    // Heads may be as many as samples; behind them only what is before them nowhere is the batch.
+    let single = |of: &dyn Fn(&[i64]) -> usize| {
+        let mut common = vectors.iter().filter(|size| arrays.iter().all(|sizes| sizes[..of(sizes)].contains(size)));
+        common.next().copied().filter(|_| common.next().is_none())
+    };
+    single(&before_features).or_else(|| single(&|sizes| sizes.len() - 1))
 }
 
-/// The dimensions of a cache that may be the batch: those before its heads and their size, at least two.
-fn before_features(sizes: &[i64]) -> &[i64] {
-    &sizes[..sizes.len().saturating_sub(2).max(2).min(sizes.len())]
+/// How many dimensions of a cache are before its heads and their size; two at least of those that have more.
+fn before_features(sizes: &[i64]) -> usize {
+    sizes.len().saturating_sub(2).max(2).min(sizes.len())
 }
 
 /// Whether so many tokens are the next positions of one sequence: caches have no dimension of as many samples, and no table

@@ -246,9 +246,15 @@ impl SavedForBackward {
         kept.add_flat_logits(families, node);
         kept.add_cut_logits(families, node);
         let size = |&&row: &&u32| families.list[row as usize].size;
-        let largest = kept.scores.iter().max_by_key(size).and_then(|&row| node(row as usize));
-        let positions = |node: &ShapeNode| repeated(&node.dimensions).or(node.dimensions.iter().copied().max());
+        let largest = kept.scores.iter().copied().max_by_key(|row| size(&row));
+        let positions = |row: u32| {
+            let node = node(row as usize)?;
+            // There may be as many layers as heads.
+            let own = node.dimensions.get(usize::from(kept.is_stack(row as usize))..)?;
+            repeated(own).or(own.iter().copied().max())
+        };
         kept.sequence = largest.and_then(positions).or(kept.sequence);
+        let largest = largest.and_then(|row| node(row as usize));
         // Of relative positions there are more than of positions: as large as scores are those for which they are made.
         let is_of_both = |largest: &ShapeNode, row: u32| {
             let side = node(row as usize).and_then(|own| repeated(&own.dimensions));
