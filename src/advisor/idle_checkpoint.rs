@@ -93,7 +93,7 @@ fn of_functions(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     // One that is around little else says nothing of the layers.
     if count.0 * 2 >= backward {
-        tell(case, findings, ("the layers", EVERY), held, count);
+        tell(case, findings, ("the layers", EVERY), &held, count);
     }
 }
 
@@ -129,7 +129,7 @@ fn of_scopes<'a, I: Iterator<Item = &'a str>>(
         let bytes: u64 = held.iter().map(|t| t.size).total();
         let is_own = |name: &str| checkpointed(name).is_some_and(|found| scope::fold(found.0) == scope);
         if (computed_again(case, is_own) as f64) < bytes as f64 * LEAST_BYTES {
-            tell(case, findings, (&scope, &scope), held, counts.get(&scope).copied().unwrap_or_default());
+            tell(case, findings, (&scope, &scope), &held, counts.get(&scope).copied().unwrap_or_default());
         }
     }
 }
@@ -139,7 +139,7 @@ fn tell(
     case: &ProgramContext<'_>,
     findings: &mut Vec<Finding>,
     (around, pattern): (&str, &str),
-    held: Vec<&AtPeak>,
+    held: &[&AtPeak],
     (all, again): Count,
 ) {
     if all < FEWEST || again as f64 >= all as f64 * LEAST {
@@ -161,7 +161,7 @@ fn tell(
         thousands(again as u64),
         if again == 1 { "is" } else { "are" },
         held.len(),
-        case.describe_first(&held)
+        case.describe_first(held)
     );
     finding.advice.push(
         "leave out `prevent_cse=False` (of `jax.checkpoint` or `nn.remat`), which is for the body of a scan: elsewhere the compiler sees that the same is computed twice, and keeps the first".to_owned(),
