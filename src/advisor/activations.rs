@@ -187,6 +187,10 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
     } else {
         "results stay the same where the loss is a mean over samples"
     };
+    let summed = case.memory.summed_parts(case.program);
+    if summed > 1 {
+        return Some(format!("more and smaller micro-batches than the {summed} of now; {results}"));
+    }
     // State of `optax.MultiSteps`.
     let accumulates = |base: &Base| matches!(&base.role, Role::Argument { path, .. } if path.contains("acc_grads"));
     let how = if case.memory.base.iter().any(accumulates) {
@@ -195,12 +199,7 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
     } else {
         Library::of(case).micro_batches(None)
     };
-    let summed = case.memory.summed_parts(case.program);
-    Some(if summed > 1 {
-        format!("more and smaller micro-batches than the {summed} of now; {results}")
-    } else {
-        format!("micro-batches: run the step on parts of the batch and sum the gradients ({how}); {results}")
-    })
+    Some(format!("micro-batches: run the step on parts of the batch and sum the gradients ({how}); {results}"))
 }
 
 /// Whether an operation name belongs to the forward pass of a differentiated function.

@@ -166,11 +166,8 @@ fn checkpointed(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<u64> {
 /// Positions that the kernels of JAX take at once, in words where a sequence is not a multiple of that long: splash attention
 /// wants its blocks to divide the positions, flash attention blocks of 128.
 fn padded(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
-    let positions = held.first().and_then(|t| {
-        // There may be as many layers as heads.
-        let leading = usize::from(case.memory.kept.is_stack(t.family));
-        repeated(case.node(t.buffer)?.dimensions.get(leading..)?)
-    });
+    let own = |t: &&AtPeak| Some(case.memory.kept.of_layer(t.family, case.node(t.buffer)?));
+    let positions = held.first().and_then(own).and_then(repeated);
     let positions = positions.filter(|positions| positions % BLOCK != 0 && !case.memory.is_gpu);
     positions.map_or_else(String::new, |positions| {
         let whole = positions.saturating_add(BLOCK - positions % BLOCK);

@@ -130,9 +130,6 @@ pub fn micro_batches(case: &ProgramContext<'_>) -> impl Iterator<Item = u32> + C
 /// What the fewest equal micro-batches that fit come to, which keep the sums of the gradients beside, or where none fit the
 /// fewest: `; with 2 of them, whose summed gradients take extra memory, the program may fit: …`.
 fn micro_in_words(case: &ProgramContext<'_>) -> String {
-    if case.memory.summed_parts(case.program) != 1 {
-        return String::new();
-    }
     let mut numbers = micro_batches(case);
     let Some(fewest) = numbers.clone().next() else { return String::new() };
     let fitting = numbers.find(|&parts| case.fits_with(&[Edit::Micro(parts)], Depth::Verdict));
@@ -236,11 +233,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if is_training(case) {
         let how = Library::of(case).micro_batches(None);
         let summed = case.memory.summed_parts(case.program);
-        if summed > 1 && micro_batches(case).next().is_some() {
+        let is_divisible = micro_batches(case).next().is_some();
+        if is_divisible && summed > 1 {
             finding.advice.push(format!(
                 "more micro-batches {results}: the step adds up the gradients of {summed} of them already"
             ));
-        } else if micro_batches(case).next().is_some() {
+        } else if is_divisible {
             finding.advice.push(format!(
                 "micro-batches {results}: split the batch, sum the gradients, update once ({how}){}",
                 micro_in_words(case)

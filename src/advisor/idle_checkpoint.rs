@@ -36,21 +36,24 @@ type Count = (usize, usize);
 
 /// Looks for checkpoints outside of loops, by the names of the backward pass.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
-    let kept = &case.memory.kept;
-    if kept.turn.is_none() {
+    if case.memory.kept.turn.is_none() {
         return;
     }
     // Most programs have none, which the names of the values that have memory tell.
-    let backward = |row: &usize| kept.passes.get(*row) == Some(&Pass::Backward);
-    let names = || (0..case.memory.families.list.len()).filter(backward).map(|row| case.name(row));
-    if !names().any(|name| name.contains(CHECKPOINT)) {
+    if !backward_names(case).any(|name| name.contains(CHECKPOINT)) {
         return;
     }
     let told = findings.len();
-    of_scopes(case, findings, &names);
+    of_scopes(case, findings);
     if findings.len() == told {
         of_functions(case, findings);
     }
+}
+
+/// Names of the values that the backward pass makes.
+fn backward_names<'a>(case: &'a ProgramContext<'_>) -> impl Iterator<Item = &'a str> {
+    let is_backward = |row: &usize| case.memory.kept.passes.get(*row) == Some(&Pass::Backward);
+    (0..case.memory.families.list.len()).filter(is_backward).map(|row| case.name(row))
 }
 
 /// Values of the forward pass at the peak that are kept for the backward pass, outside of loops.
@@ -97,15 +100,11 @@ fn of_functions(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Checkpoints around scopes that have names of their own; `names` are those of the backward pass.
-fn of_scopes<'a, I: Iterator<Item = &'a str>>(
-    case: &ProgramContext<'_>,
-    findings: &mut Vec<Finding>,
-    names: &dyn Fn() -> I,
-) {
-    let mut scopes: BTreeSet<&str> = names().filter_map(|name| Some(checkpointed(name)?.0)).collect();
+/// Checkpoints around scopes that have names of their own.
+fn of_scopes(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
+    let mut scopes: BTreeSet<&str> = backward_names(case).filter_map(|name| Some(checkpointed(name)?.0)).collect();
     // What has the name of no layer of its own, such as a library's function, is in other scopes, too.
-    for name in names().filter(|name| !name.contains(CHECKPOINT)) {
+    for name in backward_names(case).filter(|name| !name.contains(CHECKPOINT)) {
         for part in scope::path(name) {
             scopes.remove(part);
         }

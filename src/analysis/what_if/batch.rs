@@ -313,12 +313,7 @@ fn batch_of_caches(program: &Program, classes: &Classes, bases: &[Base], labels:
         let mut common = vectors.iter().filter(|size| arrays.iter().all(|sizes| sizes[..of(sizes)].contains(size)));
         common.next().copied().filter(|_| common.next().is_none())
     };
-    single(&before_features).or_else(|| single(&|sizes| sizes.len() - 1))
-}
-
-/// How many dimensions of a cache are before its heads and their size; two at least of those that have more.
-fn before_features(sizes: &[i64]) -> usize {
-    sizes.len().saturating_sub(2).max(2).min(sizes.len())
+    single(&|sizes| (sizes.len() - 2).max(2)).or_else(|| single(&|sizes| sizes.len() - 1))
 }
 
 /// Whether so many tokens are the next positions of one sequence: caches have no dimension of as many samples, and no table

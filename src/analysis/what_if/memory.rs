@@ -184,9 +184,11 @@ pub struct Memory {
     pub(super) sorted_rows: OnceLock<Vec<i64>>,
     /// What loops recompute in each step, once somebody asked: see [`super::in_loops`].
     pub(super) recomputed_in_loops: OnceLock<Vec<u32>>,
-    /// What layers pass on, once somebody asked: see [`super::put_off`].
     /// How many parts of the batch a loop adds up gradients of, as its steps tell; 0 where that is not known.
     pub(super) parts_of_loop: Option<i64>,
+    /// See [`Self::gradient`].
+    pub(super) gradient: OnceLock<Option<u32>>,
+    /// What layers pass on, once somebody asked: see [`super::put_off`].
     pub(super) residual_stream: OnceLock<Option<(u32, f64)>>,
     /// Whether each row of [`Self::base`] is divided over the devices of the batch, once somebody asked.
     pub(super) divided_with_batch: OnceLock<Vec<bool>>,
@@ -356,6 +358,7 @@ impl Memory {
             recomputed_in_loops: OnceLock::new(),
             postponed: OnceLock::new(),
             parts_of_loop: labels.steps.micro_batches,
+            gradient: OnceLock::new(),
             residual_stream: OnceLock::new(),
             divided_with_batch: OnceLock::new(),
             has_backward: OnceLock::new(),

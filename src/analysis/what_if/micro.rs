@@ -35,6 +35,23 @@ impl Memory {
         self.micro_batches(program).max(self.parts_of_loop.unwrap_or(1))
     }
 
+    /// The largest family that holds gradients of weights, which names what is added up of them; the last one where none is
+    /// known. Worked out once.
+    fn gradient(&self, program: &Program) -> Option<u32> {
+        *once(&self.gradient, || {
+            let weights = self.weights(program);
+            let is_gradient = |row: &u32| {
+                let node = self.node_of_family(program, *row);
+                self.kept.passes.get(*row as usize) == Some(&Pass::Backward)
+                    && node.is_some_and(|node| weights.contains(&outline(&node.dimensions)))
+            };
+            let families = self.families.list.len() as u32;
+            let size = |row: &u32| self.families.list[*row as usize].size;
+            let known = self.kept.gradients.iter().copied().chain((0..families).filter(is_gradient));
+            known.max_by_key(size).or(families.checked_sub(1))
+        })
+    }
+
     /// Rows of the weights that the program returns with new values; all that it trains where it returns none, as a program
     /// that returns gradients does. What stays as it is, such as the weights under LoRA, has no gradient.
     fn updated<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = usize> + 'a {
@@ -140,25 +157,9 @@ impl State<'_> {
         }
         let accumulators =
             memory.updated(self.program).fold(0u64, |sum, row| sum.saturating_add(memory.base[row].size));
-        if let Some(family) = self.gradient().filter(|_| accumulators > 0) {
+        if let Some(family) = memory.gradient(self.program).filter(|_| accumulators > 0) {
             self.added.push((accumulators, 0, 2 * memory.families.events, family));
         }
-    }
-
-    /// The largest family that holds gradients of weights, which names what is added up of them; the last one where none is
-    /// known.
-    fn gradient(&self) -> Option<u32> {
-        let memory = self.memory;
-        let weights = memory.weights(self.program);
-        let is_gradient = |row: &u32| {
-            let node = memory.node_of_family(self.program, *row);
-            memory.kept.passes.get(*row as usize) == Some(&Pass::Backward)
-                && node.is_some_and(|node| weights.contains(&outline(&node.dimensions)))
-        };
-        let families = memory.families.list.len() as u32;
-        let size = |row: &u32| memory.families.list[*row as usize].size;
-        let known = memory.kept.gradients.iter().copied().chain((0..families).filter(is_gradient));
-        known.max_by_key(size).or(families.checked_sub(1))
     }
 }
 

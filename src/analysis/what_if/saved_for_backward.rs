@@ -168,8 +168,7 @@ impl SavedForBackward {
         };
         let sequence = kept.sequence;
         let shape_of = |node: &ShapeNode, is_stack: bool| {
-            // The leading dimension of a stack is the layer.
-            let dimensions = if is_stack { node.dimensions.get(1..).unwrap_or_default() } else { &node.dimensions };
+            let dimensions = of_layer(node, is_stack);
             let own = outline(dimensions);
             let is_own = |logits: &&(i64, Vec<i64>)| logits.1 == own;
             let is_of_softmax = by_softmax.iter().any(is_own);
@@ -248,9 +247,7 @@ impl SavedForBackward {
         let size = |&&row: &&u32| families.list[row as usize].size;
         let largest = kept.scores.iter().copied().max_by_key(|row| size(&row));
         let positions = |row: u32| {
-            let node = node(row as usize)?;
-            // There may be as many layers as heads.
-            let own = node.dimensions.get(usize::from(kept.is_stack(row as usize))..)?;
+            let own = kept.of_layer(row as usize, node(row as usize)?);
             repeated(own).or(own.iter().copied().max())
         };
         kept.sequence = largest.and_then(positions).or(kept.sequence);
@@ -405,6 +402,12 @@ impl SavedForBackward {
         self.stack(family).is_some()
     }
 
+    /// The dimensions of what a family holds of one layer. There may be as many layers as heads, or samples.
+    #[must_use]
+    pub fn of_layer<'n>(&self, family: usize, node: &'n ShapeNode) -> &'n [i64] {
+        of_layer(node, self.is_stack(family))
+    }
+
     fn stack(&self, family: usize) -> Option<&Stack> {
         let row = self.stacks.binary_search_by_key(&family, |stack| stack.family as usize).ok()?;
         self.stacks.get(row)
@@ -429,6 +432,11 @@ impl SavedForBackward {
     pub fn is_checkpointed(name: &str) -> bool {
         name.contains("checkpoint") || name.contains("rematted_computation") || name.contains("/remat")
     }
+}
+
+/// The dimensions of one layer: the leading one of a stack is the layer.
+fn of_layer(node: &ShapeNode, is_stack: bool) -> &[i64] {
+    node.dimensions.get(usize::from(is_stack)..).unwrap_or_default()
 }
 
 /// Whether an array has pairs of positions for each head of each sample; logits have one more dimension than samples and

@@ -217,13 +217,14 @@ impl State<'_> {
         };
         // One sequence as long as it is wide has the sizes of a weight, but for the batch of one; slices of a stack of
         // weights have such a dimension, too.
-        let has_stacks = whole == 1 && !memory.kept.stacks.is_empty();
+        let may_be_alone = whole == 1 && memory.kept.stacks.is_empty();
         let is_alone = |item: usize| {
-            !has_stacks
+            may_be_alone
                 && is_of_one(memory.items[item].owner)
                 && !holds_gathered(self.program, memory.items[item].buffer)
         };
-        let arguments = memory.base.iter().filter_map(|base| batch::node_of(self.program, base));
+        let arguments = memory.base.iter().filter(|_| may_be_alone);
+        let arguments = arguments.filter_map(|base| batch::node_of(self.program, base));
         let of_one: FastSet<&[i64]> =
             arguments.map(|node| node.dimensions.as_slice()).filter(|sizes| sizes.first() == Some(&1)).collect();
         let items = self.items_of(accept).map(|item| {
