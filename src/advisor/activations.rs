@@ -31,7 +31,7 @@ const SHARE: f64 = 0.30;
 const MOST_STACKS: usize = 4;
 
 /// Least share of allocated bytes that activations not covered by another rule must have.
-const OWN_SHARE: f64 = 0.10;
+pub(super) const OWN_SHARE: f64 = 0.10;
 
 /// Share of what scans save that one of them has if it stands for all.
 const NEARLY_ALL: f64 = 0.95;
@@ -188,6 +188,12 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
         "results stay the same where the loss is a mean over samples"
     };
     let summed = case.memory.summed_parts(case.program);
+    if case.memory.written_out(case.program).is_some() {
+        let how = Library::of(case).micro_batches(None);
+        return Some(format!(
+            "a loop over the {summed} micro-batches, which are in memory at once now ({how}); {results}"
+        ));
+    }
     if summed > 1 {
         return Some(format!("more and smaller micro-batches than the {summed} of now; {results}"));
     }
@@ -225,7 +231,8 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let kept = &case.memory.kept;
     let size = |stack: &Stack| case.memory.families.list[stack.family as usize].size;
     // The scan that saves most gives the finding its name.
-    let (count, steps) = case.main_scan(meant);
+    let main = case.main_scan(meant);
+    let (count, steps) = main;
     let many = steps.many();
     let is_of_scan = |stack: &&Stack| meant(stack) && (stack.layers, stack.steps) == (count, steps);
     let is_told = |stack: &Stack| kept.has_own_remedy(stack.family as usize);
@@ -258,7 +265,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let count = if inner > 1 { format!("{count} \u{d7} {inner}") } else { count.to_string() };
     finding.title = if scans > 1 {
         format!(
-            "{scans} scans over {count} {many} each save {whole}{besides} for the backward pass ({share} of the peak)"
+            "{scans} scans, each over {count} {many}, together save {whole}{besides} for the backward pass ({share} of the peak)"
         )
     } else if (of_it as f64) < bytes as f64 * NEARLY_ALL {
         format!(
@@ -293,7 +300,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let saved = case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
     included::say(case, finding, (bytes, saved), many);
     let segments = case.try_out(&[Edit::Remat(SCAN.to_owned(), None)]).scan_segments;
-    finding.advice.push(Library::of(case).remat_scan(steps, segments));
+    finding.advice.push(Library::of(case).remat_scan(main, segments));
     segments.is_none()
 }
 
@@ -473,12 +480,29 @@ fn numbered(name: &str) -> Vec<(&str, u64)> {
     parts
 }
 
+/// Whether layers are checkpointed, or the steps of the loops over them: not where only a loop as a whole is, as in a
+/// checkpoint around each micro-batch.
+fn are_steps_checkpointed(case: &ProgramContext<'_>) -> bool {
+    if !case.memory.has_checkpoints() || case.memory.kept.stacks.is_empty() {
+        return case.memory.has_checkpoints();
+    }
+    let is_in_step = |name: &str| {
+        let (_, inside) = name.rsplit_once(BODY).unwrap_or(("", name));
+        inside.contains("checkpoint") || inside.contains("rematted_computation")
+    };
+    let is_again = |row: &usize| case.memory.kept.passes.get(*row) == Some(&Pass::Recomputed);
+    (0..case.memory.families.list.len()).filter(is_again).any(|row| is_in_step(case.name(row)))
+}
+
+/// Where the name of an operation says that it runs in each step of a loop.
+const BODY: &str = "while/body";
+
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     // Convolutions are no matrix products: the policy would keep none of them.
     let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
     // MaxText has policies of its own, of which `minimal` keeps just these products.
     if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText {
-        let policy = if case.memory.has_checkpoints() {
+        let policy = if are_steps_checkpointed(case) {
             "there are checkpoints already: a policy that saves less, or `jax.checkpoint` without one, which saves the inputs alone"
         } else if case.memory.kept.scores.is_empty() {
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest"

@@ -2,21 +2,26 @@
 
 use std::collections::BTreeMap;
 
+use super::activations;
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::precision::computes_in_16_bits;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
+use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
-use crate::analysis::what_if::{Edit, SCAN};
-use crate::model::{Bytes, FastSet, InstructionId, outline, percent};
+use crate::analysis::what_if::{EVERY, Edit, SCAN};
+use crate::model::{Bytes, FastSet, InstructionId, ShapeNode, outline, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "attention_scores";
 
 /// Share of allocated bytes from which scores are reported even where the peak hardly falls without them.
 const MUCH: f64 = 0.10;
+
+/// The operation that repeats a value along other dimensions.
+const BROADCAST: &str = "/broadcast_in_dim";
 
 /// How many arrays with two sequence dimensions the attention of one layer keeps at most.
 const ARRAYS_OF_LAYER: usize = 2;
@@ -54,17 +59,34 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         }
     );
     let side = |t: &AtPeak| case.node(t.buffer).and_then(|node| repeated(&node.dimensions));
+    let window = || {
+        let windows: Option<FastSet<i64>> = held.iter().map(|t| window(case, case.node(t.buffer)?)).collect();
+        windows.filter(|windows| windows.len() == 1).and_then(|windows| windows.into_iter().next())
+    };
     let (pair, growth) = if case.memory.kept.are_crossed || sequence < LEAST_POSITIONS {
-        ("pair of positions of two sequences".to_owned(), "product of the two lengths")
+        ("pair of positions of two sequences".to_owned(), "product of the two lengths".to_owned())
     } else if held.iter().all(|t| side(t) == Some(sequence)) {
-        (format!("pair of {sequence} positions"), "square of the sequence length")
+        (format!("pair of {sequence} positions"), "square of the sequence length".to_owned())
+    } else if let Some(window) = window() {
+        (format!("position and each of {window} positions around it"), format!("length times these {window}"))
     } else {
-        ("pair of positions".to_owned(), "product of the lengths")
+        ("pair of positions".to_owned(), "product of the lengths".to_owned())
+    };
+    // What a mask fills in has the same shape where it is broadcast to all scores.
+    let is_stack = |t: &AtPeak| case.memory.kept.is_stack(t.family);
+    let is_fill = |t: &AtPeak| !is_stack(t) && case.name(t.family).ends_with(BROADCAST);
+    let (fills, scores): (Vec<&AtPeak>, Vec<&AtPeak>) = held.iter().copied().partition(|t| is_fill(t));
+    let (fills, scores) = if scores.is_empty() { (scores, fills) } else { (fills, scores) };
+    let filled: u64 = fills.iter().map(|t| t.size).total();
+    let more = if case.is_worth(filled) {
+        format!(", and {} more is what a mask fills in, broadcast to their shape", Bytes(filled).short())
+    } else {
+        String::new()
     };
     finding.why = format!(
-        "At the peak {} one score for each {pair}; the largest is {}. Scores grow with the {growth}; {}.",
-        counted(held.len(), "temporary holds", "temporaries hold"),
-        case.describe_first(&held),
+        "At the peak {} one score for each {pair}; the largest is {}{more}. Scores grow with the {growth}; {}.",
+        counted(scores.len(), "temporary holds", "temporaries hold"),
+        case.describe_first(&scores),
         if is_ring {
             "keys come from other devices block by block (`ppermute`), but the backward pass keeps the scores of every block"
         } else {
@@ -81,6 +103,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("or a kernel for ring attention with a backward pass of its own, which keeps one number for each row of scores".to_owned());
     } else {
         advise(case, &mut finding, &held);
+        if case.is_worth(filled) {
+            finding.advice.push("or a mask without batch and heads, of positions by positions, that is added to the scores: what it fills in need not be as large as they are".to_owned());
+        }
     }
     // Same results up to the order of summation, but for what is dropped elsewhere.
     // cuDNN's attention takes 16 bits alone: queries, keys and values of a program in 32 bits are rounded for it.
@@ -90,11 +115,45 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
+/// How many positions each one looks at in attention by blocks of a sequence: the last two dimensions of the scores are
+/// those of a block and of the positions around it, and blocks and their positions make up the length of the data.
+fn window(case: &ProgramContext<'_>, node: &ShapeNode) -> Option<i64> {
+    let [before @ .., of_block, window] = &node.dimensions[..] else { return None };
+    let is_length = |size: i64| case.memory.data.iter().any(|data| data.dimensions.iter().skip(1).any(|&d| d == size));
+    let is_divided = before.iter().any(|&blocks| blocks > 1 && is_length(blocks.saturating_mul(*of_block)));
+    (is_divided && window > of_block && !node.dimensions.iter().any(|&size| is_length(size))).then_some(*window)
+}
+
 /// Whether dropout on the probabilities is in the way of block-wise attention: without it results change.
 pub fn has_dropout(case: &ProgramContext<'_>) -> bool {
     *once(&case.drops_probabilities, || {
         let held = case.held(&case.memory.kept.scores);
         !held.is_empty() && matches!(InTheWay::of(case, &held), Some(InTheWay::Dropout))
+    })
+}
+
+/// How much more checkpoints of the layers save than attention by blocks, in words, where that is much and no finding of its
+/// own says so: what else the layers keep is not at the peak, or not much of it.
+fn of_layers(case: &ProgramContext<'_>, finding: &Finding, has_backward: bool) -> Option<String> {
+    if !has_backward || !case.memory.kept.stacks.is_empty() || case.memory.has_checkpoints() {
+        return None;
+    }
+    let kept = &case.memory.kept;
+    let is_other = |t: &&AtPeak| {
+        !kept.has_own_remedy(t.family)
+            && case.memory.is_kept(t.family)
+            && kept.passes.get(t.family) == Some(&Pass::Forward)
+    };
+    // Where these are much, they have a finding.
+    if case.is_share(case.peak.iter().filter(is_other).map(|t| t.size).total(), activations::OWN_SHARE) {
+        return None;
+    }
+    let edit = Edit::Remat(EVERY.to_owned(), None);
+    let prediction = case.try_out(std::slice::from_ref(&edit));
+    let saved = case.saved(&prediction);
+    let more = saved.saturating_sub(finding.saves_bytes().map_or(0, |bytes| bytes.0));
+    (prediction.undecided.is_none() && case.is_worth(more)).then(|| {
+        format!("{}: {} less with that alone (`{edit}`)", Library::of(case).remat(EVERY), Bytes(saved).short())
     })
 }
 
@@ -110,6 +169,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
     match in_the_way {
         None => {
             finding.advice.push(format!("{}{}{}", blockwise(case), padded(case, held), soft_capped(case, held)));
+            finding.advice.extend(of_layers(case, finding, has_backward));
             finding.advice.extend(checkpoint.map(|of_layer| {
                 format!(
                     "or `jax.checkpoint` around the attention alone, which needs no kernel: the scores of one layer at a time ({}) stay live",

@@ -120,11 +120,14 @@ const fn share_in_words(half: i64, now: i64) -> &'static str {
 /// Numbers of micro-batches that are tried, where they divide the batch.
 const MICRO: [u32; 8] = [2, 3, 4, 5, 7, 8, 16, 32];
 
-/// The numbers of micro-batches to try, fewest first: those of equal parts of what the step runs on at once now.
+/// The numbers of micro-batches to try, fewest first: those of equal parts of what the step runs on at once now. Those that
+/// are written out run in a loop, whatever their number.
 pub fn micro_batches(case: &ProgramContext<'_>) -> impl Iterator<Item = u32> + Clone {
     let batch = case.memory.data.first().map_or(0, batch::DataArgument::batch);
     let at_once = batch / case.memory.micro_batches(case.program).max(1);
-    MICRO.into_iter().filter(move |&parts| at_once >= i64::from(parts) && at_once % i64::from(parts) == 0)
+    let in_loop = case.memory.written_out(case.program).map(|_| 1);
+    let is_equal = move |parts: i64| at_once >= parts && at_once % parts == 0 && in_loop.is_none();
+    in_loop.into_iter().chain(MICRO.into_iter().filter(move |&parts| is_equal(i64::from(parts))))
 }
 
 /// What the fewest equal micro-batches that fit come to, which keep the sums of the gradients beside, or where none fit the
@@ -157,7 +160,8 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
         Some(over) if prediction.is_told() => format!("is still {}", over.words(UnitSystem::Binary)),
         _ => prediction.sentence(case.memory.capacity, UnitSystem::Binary),
     };
-    format!("; with {parts} of them, whose summed gradients take extra memory, the program {comes_to}")
+    let with = if parts == 1 { "with it".to_owned() } else { format!("with {parts} of them") };
+    format!("; {with}, whose summed gradients take extra memory, the program {comes_to}")
 }
 
 /// Reports what half the batch would save, and the largest batch that fits.
@@ -220,9 +224,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         );
     }
     if micro > 1 {
-        let multiple = format!(
-            " The step runs on {micro} micro-batches one after the other, so the batch stays a multiple of {micro}."
-        );
+        let how = if case.memory.written_out(case.program).is_some() { "" } else { " one after the other" };
+        let multiple =
+            format!(" The step runs on {micro} micro-batches{how}, so the batch stays a multiple of {micro}.");
         finding.why.push_str(&multiple);
     }
     let results = if case.normalises_over_the_batch() {
@@ -234,7 +238,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         let how = Library::of(case).micro_batches(None);
         let summed = case.memory.summed_parts(case.program);
         let is_divisible = micro_batches(case).next().is_some();
-        if is_divisible && summed > 1 {
+        if case.memory.written_out(case.program).is_some() {
+            finding.advice.push(format!(
+                "a loop over the {summed} micro-batches, which are written out and in memory at once now, would {results} ({how}){}",
+                micro_in_words(case)
+            ));
+        } else if is_divisible && summed > 1 {
             finding.advice.push(format!(
                 "more micro-batches {results}: the step adds up the gradients of {summed} of them already"
             ));

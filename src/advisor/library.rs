@@ -7,7 +7,7 @@ pub use super::libraries::Library;
 use super::program_context::{ProgramContext, listed};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::once::once;
-use crate::analysis::what_if::Memory;
+use crate::analysis::what_if::{Memory, ScanSegments};
 use crate::model::InstructionId;
 
 /// Most patterns of layers that are listed.
@@ -66,13 +66,17 @@ impl Library {
         .map_or(Self::Jax, |row| row.0)
     }
 
-    /// How to recompute each step of a scan in the backward pass, or `segments` of so many steps, where a step passes on
-    /// as much as is saved of it.
+    /// How to recompute each step of a scan in the backward pass, or `segments` of a scan where a step passes on as much as
+    /// is saved of it; the scan that saves most has so many steps of a kind.
     #[must_use]
-    pub fn remat_scan(self, steps: Steps, segments: Option<(u64, u64)>) -> String {
-        if let Some((count, length)) = segments {
+    pub fn remat_scan(self, (loops, steps): (i64, Steps), segments: Option<ScanSegments>) -> String {
+        if let Some(ScanSegments { count, length, steps: of_loop }) = segments {
+            // Another loop may be divided than the one that saves most.
+            let is_main = loops.unsigned_abs() == of_loop;
+            let steps = if is_main { steps } else { Steps::Other };
+            let which = if is_main { String::new() } else { format!("for the loop of {of_loop} steps, ") };
             return format!(
-                "a scan in a scan: `jax.checkpoint` around an inner `jax.lax.scan` over {length} {many}, and an outer one over {count} such segments; around each {one} alone it saves nothing, as that passes on as much as is saved of it",
+                "{which}a scan in a scan: `jax.checkpoint` around an inner `jax.lax.scan` over {length} {many}, and an outer one over {count} such segments; around each {one} alone it saves nothing, as that passes on as much as is saved of it",
                 many = steps.many(),
                 one = steps.one()
             );

@@ -24,6 +24,7 @@ mod libraries;
 mod library;
 mod logits;
 mod made_of;
+mod micro_batches;
 mod offload;
 mod oversized;
 mod padding;
@@ -73,6 +74,7 @@ pub const PROGRAM_RULES: &[ProgramRule] = &[
     ProgramRule { name: duplicate::NAME, run: duplicate::run },
     ProgramRule { name: padding::NAME, run: padding::run },
     ProgramRule { name: donation::NAME, run: donation::run },
+    ProgramRule { name: micro_batches::NAME, run: micro_batches::run },
     ProgramRule { name: idle_checkpoint::NAME, run: idle_checkpoint::run },
     ProgramRule { name: activations::NAME, run: activations::run },
     ProgramRule { name: precision::NAME, run: precision::run },

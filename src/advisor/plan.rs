@@ -358,7 +358,7 @@ impl Plan {
                 let prediction = case.try_out(&self.edits[..count]);
                 let edit = self.edits[count - 1].clone();
                 Step {
-                    words: words(case, &edit, library, case.main_scan(&|_| true).1),
+                    words: words(case, &edit, library, case.main_scan(&|_| true)),
                     edit,
                     allocated: prediction.expected(),
                     over: Bytes(prediction.expected().0.saturating_sub(capacity)),
@@ -372,10 +372,10 @@ impl Plan {
 }
 
 /// Describes a change with the API of the library that made the program.
-fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps) -> String {
+fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, main_scan: (i64, Steps)) -> String {
     match edit {
         Edit::Remat(scope, _) if scope == SCAN => {
-            library.remat_scan(steps, case.try_out(std::slice::from_ref(edit)).scan_segments)
+            library.remat_scan(main_scan, case.try_out(std::slice::from_ref(edit)).scan_segments)
         }
         Edit::Remat(scope, None) => library.remat(scope),
         Edit::Remat(scope, Some(layers)) => {
@@ -384,6 +384,10 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, steps: Steps)
                 layers => format!("{layers} are enough, with a margin"),
             };
             format!("{} ({enough})", library.remat_first(*layers, scope))
+        }
+        Edit::Micro(1) => {
+            let now = case.memory.summed_parts(case.program);
+            format!("the {now} micro-batches in a loop of the program: {}", library.micro_batches(None))
         }
         Edit::Micro(parts) => {
             let now = u32::try_from(case.memory.summed_parts(case.program)).unwrap_or(1).max(1);

@@ -20,6 +20,9 @@ pub const NAME: &str = "state_in_place";
 /// Least share of allocated bytes at which state is the cause.
 const SHARE: f64 = 0.30;
 
+/// The same of the state alone, where it is the cause together with copies of it.
+const OWN_SHARE: f64 = 0.15;
+
 /// Largest share of allocated bytes that temporaries may take.
 const TEMPORARIES: f64 = 0.05;
 
@@ -168,11 +171,26 @@ fn in_their_order(case: &ProgramContext<'_>, relaid: &[(BufferId, u64)]) -> Opti
     ))
 }
 
+/// The dimension of an array that is padded: of the two that lie innermost, the one that fills its tile the least.
+fn padded_dimension(node: &ShapeNode) -> Option<i64> {
+    let order = node.order_in_memory()?;
+    let innermost = order.iter().take(2).filter_map(|&at| node.dimensions.get(at as usize).copied());
+    let tile = node.layout.as_ref().and_then(|layout| layout.tiles.first());
+    let tile = tile.into_iter().flat_map(|tile| tile.iter().rev().copied()).chain(std::iter::repeat(1));
+    // Padded to the next multiple of the tile.
+    let filled = |&(size, tile): &(i64, i64)| {
+        let tile = tile.max(1);
+        let padded = (size + tile - 1) / tile * tile;
+        size as f64 / padded.max(1) as f64
+    };
+    innermost.zip(tile).min_by(|a, b| filled(a).total_cmp(&filled(b))).map(|row| row.0)
+}
+
 /// How to do without copies that are padded, in words.
 fn without_padding(case: &ProgramContext<'_>, padded: &[(BufferId, u64)]) -> Option<String> {
     let bytes = padded.iter().map(|copy| copy.1).total();
     let node = padded.iter().max_by_key(|copy| copy.1).and_then(|copy| case.node(copy.0))?;
-    let last = node.order_in_memory()?.first().and_then(|&at| node.dimensions.get(at as usize).copied())?;
+    let last = padded_dimension(node)?;
     case.is_worth(bytes).then(|| {
         format!(
             "{} of temporaries are copies of it that the loop works on, with a dimension of {last} padded, which lies packed in the cache: merge this dimension with a neighbour (`reshape`) where the cache is made, so that the loop can update the cache itself",
@@ -181,9 +199,16 @@ fn without_padding(case: &ProgramContext<'_>, padded: &[(BufferId, u64)]) -> Opt
     })
 }
 
-/// Whether attention in a program reads its cache page by page, by the name of a kernel or an operation.
-fn is_paged(program: &Program) -> bool {
-    program.instructions.ids().any(|at| is_paged_kernel(program, at))
+/// Whether attention in a program reads its cache page by page, by the name of a kernel or an operation, or of an argument
+/// that says which pages.
+fn is_paged(case: &ProgramContext<'_>) -> bool {
+    let tells = |path: &str| ["page", "block_table"].iter().any(|word| path.contains(word));
+    let is_index = |row: usize| {
+        case.node(case.memory.base[row].buffer)
+            .is_some_and(|node| node.element_type.is_index() && node.dimensions.len() > 1)
+    };
+    case.arguments().any(|(row, path, ..)| is_index(row) && (tells(path) || path.ends_with("tables")))
+        || case.program.instructions.ids().any(|at| is_paged_kernel(case.program, at))
 }
 
 fn is_paged_kernel(program: &Program, at: InstructionId) -> bool {
@@ -240,7 +265,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let counts = |row: usize| case.memory.base[row].size >= most / SMALL_PART;
     rows.retain(|&row| counts(row));
     let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
-    if !case.is_share(bytes, SHARE) {
+    // Copies that a loop works on are of the state, too.
+    let worked_on = relaid.iter().chain(&padded).map(|copy| copy.1).total();
+    let with_copies = bytes.saturating_add(worked_on);
+    let is_much = case.is_share(bytes, SHARE) || case.is_share(bytes, OWN_SHARE) && case.is_share(with_copies, SHARE);
+    if !is_much {
         return;
     }
     let names = case.names_of(&rows, counts);
@@ -268,10 +297,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
     let is_cache = largest.is_some_and(|row| classes.of(case.memory.base[row].buffer) == Class::Cache);
-    let is_paged = is_cache && is_paged(case.program);
+    let is_paged = is_cache && is_paged(case);
     let is_donated = |row: usize| matches!(case.memory.base[row].role, Role::Argument { is_donated: true, .. });
     let in_place: u64 = rows.iter().filter(|&&row| is_donated(row)).map(|&row| case.memory.base[row].size).total();
-    let is_copied = case.is_worth(relaid.iter().map(|copy| copy.1).total());
+    let is_copied = case.is_worth(worked_on);
     let is_in_place = in_place.saturating_mul(2) > bytes && !is_copied;
     finding.title = format!(
         "{} is {} of what is allocated: {}{} ({})",

@@ -178,14 +178,16 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ma
     if may_be_cut {
         // Decompositions take 32 bits or more.
         let is_wide = held.iter().take(MOST).any(|t| case.decompositions().of_buffer(case.program, t.buffer).is_some());
-        let narrower = if is_wide { "" } else { ", or in a narrower type" };
+        // Of 8 bits, there is no narrower type.
+        let is_narrow = |t: &&AtPeak| case.node(t.buffer).is_some_and(|node| node.element_type.storage_bits() <= 8);
+        let narrower = if is_wide || held.first().is_some_and(is_narrow) { "" } else { ", or in a narrower type" };
         finding.advice.push(format!(
             "compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`){narrower}"
         ));
     }
     let is_of_samples = || case.is_worth(case.saved(&case.try_out(&[Edit::Batch(0.5)])));
     if case.memory.has_checkpoints() && !is_of_samples() {
-        finding.advice.push("the layers are checkpointed already, and fewer samples take no less".to_owned());
+        finding.advice.push("the layers are checkpointed already, and a smaller batch would not take less".to_owned());
     } else if case.memory.has_checkpoints() {
         finding.advice.push("the layers are checkpointed already; what helps further is fewer samples at a time, in micro-batches or on more devices".to_owned());
     }

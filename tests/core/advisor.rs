@@ -175,6 +175,23 @@ fn a_checkpoint_that_the_compiler_undoes_is_told() {
 }
 
 #[test]
+fn micro_batches_that_are_in_memory_at_once_are_told() {
+    let of = |name: &str| {
+        let path = Files::of_project().ending(&format!("pairs/written_out_v5e/{name}.hlo.pb"));
+        let profile = open_path(&path, &Progress::default()).expect("opens");
+        let analysis = ProfileAnalysis::new(&profile);
+        advise(&profile, &analysis).findings
+    };
+    let written_out = of("before");
+    let told = written_out.iter().find(|finding| finding.rule == "micro_batches").map(ToString::to_string);
+    let told = told.unwrap_or_default();
+    assert!(told.contains("The 2 micro-batches are in memory at once: 1.86 GiB less in a loop"), "{told}");
+    let words: Vec<String> = written_out.iter().map(ToString::to_string).collect();
+    assert!(!words.iter().any(|words| words.contains("one after the other, so the batch")), "{words:?}");
+    assert!(of("after").iter().all(|finding| finding.rule != "micro_batches"), "a scan runs them one after the other");
+}
+
+#[test]
 fn kernels_that_cannot_shift_scores_are_offered_with_that_said() {
     let path = Files::of_project().ending("pairs/relative_xl_v4/before.hlo.pb");
     let profile = open_path(&path, &Progress::default()).expect("opens");

@@ -77,7 +77,7 @@ fn scans_are_seen_through_fusions_that_run_asynchronously() {
         advisor::advise(&profile, &analysis).findings
     };
     assert!(
-        first("gru")[0].title.starts_with("3 scans over 256 steps each save 15.0 GiB"),
+        first("gru")[0].title.starts_with("3 scans, each over 256 steps, together save 15.0 GiB"),
         "{}",
         first("gru")[0].title
     );

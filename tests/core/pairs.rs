@@ -60,6 +60,8 @@ const PAIRS: &[Pair] = &[
     pair("micro_heads_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.06), true),
     // Layers are checkpointed with `prevent_cse=False` and are no scan, so that all is kept; without it the checkpoint works.
     pair("idle_checkpoint_v5e", "v5e", &["remat layer_*"], Allowed::Share(0.06), true),
+    // Two micro-batches in a loop of Python are in memory together, in a scan one after the other.
+    pair("written_out_v5e", "v5e", &["micro loop"], Allowed::Share(0.06), true),
     // A loop over blocks of the positions in each layer: of fewer positions there are fewer blocks.
     pair("blocks_short_v5e", "v5e", &["dim 4096 2048"], Allowed::Share(0.08), true),
     // The larger batch fills the lanes, and the padding of the channels goes.

@@ -186,6 +186,16 @@ pub fn data_arguments(
     {
         return fields;
     }
+    // A table with a row for each token, such as one of the pages of its sequence, tells that they are samples.
+    if data.iter().all(|data| data.dimensions.len() == 1)
+        && let Some(size) = data.first().map(DataArgument::batch).filter(|&size| size > 1)
+    {
+        let is_table = |base: &Base, node: &ShapeNode, _: &str, _: i64| {
+            let is_meant = node.dimensions.len() > 1 && node.dimensions[0] == size && node.element_type.is_index();
+            is_meant && classes.of(base.buffer) == Class::Input && !is_returned(base, node)
+        };
+        data.extend(candidates(&is_table, true));
+    }
     // One batch: that of the largest argument. A vector of integers may index anything, such as tokens or pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {

@@ -9,7 +9,7 @@ use crate::model::ElementType;
 /// A change whose effect on memory can be predicted from the dump of the unchanged program.
 ///
 /// Written and read as in `--edit`: `donate ARG[,ARG…]`, `dtype ARG[,ARG…] TYPE`, `compute TYPE`, `dim FROM TO`,
-/// `unpad SIZE`, `batch FACTOR`, `micro N`, `shard ARG[,ARG…] N`, `constrain N`, `remat SCOPE [N]`, `chunk SCOPE N`,
+/// `unpad SIZE`, `batch FACTOR`, `micro N`, `micro loop`, `shard ARG[,ARG…] N`, `constrain N`, `remat SCOPE [N]`, `chunk SCOPE N`,
 /// `blockwise SCOPE`, `drop BUFFER`, `free BUFFER POINT`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Edit {
@@ -25,7 +25,8 @@ pub enum Edit {
     Unpad(i64),
     /// Multiplies the batch per device by a factor.
     Batch(f64),
-    /// Runs the step on this many micro-batches in turn and sums their gradients.
+    /// Runs the step on this many micro-batches in turn and sums their gradients. One ([`LOOP`]) stands for those that there
+    /// are, written out, in a loop of the program.
     Micro(u32),
     /// Shards arguments into this many parts, one per device.
     Shard(Arguments, u32),
@@ -48,6 +49,9 @@ pub enum Edit {
 
 /// The scope of [`Edit::Remat`] that means the body of the loops.
 pub const SCAN: &str = "scan";
+
+/// What is written for [`Edit::Micro`] of one.
+pub const LOOP: &str = "loop";
 
 /// The scope of [`Edit::Chunk`] that means buffers with the vocabulary as a dimension.
 pub const LOGITS: &str = "logits";
@@ -163,6 +167,7 @@ impl fmt::Display for Edit {
             Self::Dim(from, to) => write!(f, "dim {from} {to}"),
             Self::Unpad(size) => write!(f, "unpad {size}"),
             Self::Batch(factor) => write!(f, "batch {factor}"),
+            Self::Micro(1) => write!(f, "micro {LOOP}"),
             Self::Micro(parts) => write!(f, "micro {parts}"),
             Self::Shard(arguments, parts) => write!(f, "shard {arguments} {parts}"),
             Self::Constrain(parts) => write!(f, "constrain {parts}"),
@@ -227,6 +232,7 @@ impl Edit {
                 format!("1/{:.0} of the batch", 1.0 / factor)
             }
             Self::Batch(factor) => format!("Batch times {factor}"),
+            Self::Micro(1) => "Micro-batches in a loop".to_owned(),
             Self::Micro(parts) => format!("{parts} micro-batches"),
             Self::Shard(arguments, parts) => format!("Shard {} {parts} ways", arguments.in_words()),
             Self::Constrain(parts) => format!("Shard activations {parts} ways"),
@@ -307,6 +313,7 @@ impl FromStr for Edit {
             }
             "unpad" => Ok(Self::Unpad(number(rest, "a dimension", |&d: &i64| d > 0)?)),
             "batch" => Ok(Self::Batch(number(rest, "a factor above 0", |f: &f64| f.is_finite() && *f > 0.0)?)),
+            "micro" if rest == LOOP => Ok(Self::Micro(1)),
             "micro" => Ok(Self::Micro(number(rest, "a number of parts", |&n: &u32| n > 1)?)),
             "shard" => {
                 let form = "shard ARG[,ARG…] N";
@@ -372,6 +379,7 @@ mod tests {
             "shard params['a b'],x 4",
             "constrain 4",
             "micro 4",
+            "micro loop",
             "remat layer_*",
             "remat layer_* 8",
             "chunk logits 8",

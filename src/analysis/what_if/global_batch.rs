@@ -161,6 +161,9 @@ pub struct GlobalBatch {
     /// Sizes beside the batch in what the devices exchange, as the places of an expert: what has one holds the rows of all
     /// devices for its own part of them.
     exchanged: FastSet<i64>,
+    /// Sizes that the data have behind their batch, such as the frames of a video: of as many as the global batch has
+    /// samples, sizes do not tell which it is.
+    behind: FastSet<i64>,
     /// Numbers of steps of the program's loops over layers: the leading dimensions of what these save.
     layers: FastSet<i64>,
     batch: i64,
@@ -228,6 +231,7 @@ impl GlobalBatch {
             divided: divided_sizes(program, bases, data),
             undivided: undivided_sizes(program, bases, data),
             divided_among: divided_among(program, bases, data),
+            behind: divided.iter().flat_map(|data| data.dimensions.iter().skip(1).copied()).collect(),
             layers: layers.collect(),
             batch,
         })
@@ -285,9 +289,9 @@ impl GlobalBatch {
         // As many as weights have, too, are rows of the batch where they come before others; last, they are columns.
         let is_known = self.weight_sizes.contains(&whole);
         let is_row = |at: &usize| !is_known || at + 1 < node.dimensions.len();
-        place(&|d| d == whole)
-            .filter(is_row)
-            .or_else(|| place(&|d| self.whole.contains(&d) && !self.weight_sizes.contains(&d)))
+        place(&|d| d == whole && !self.behind.contains(&d)).filter(is_row).or_else(|| {
+            place(&|d| self.whole.contains(&d) && !self.weight_sizes.contains(&d) && !self.behind.contains(&d))
+        })
     }
 }
 
@@ -308,6 +312,7 @@ mod tests {
             undivided: FastSet::from_iter([2048]),
             divided_among: vec![(3, vec![6144])],
             exchanged: FastSet::from_iter([320]),
+            behind: FastSet::default(),
             layers: FastSet::default(),
             batch: 4,
         };
@@ -349,5 +354,9 @@ mod tests {
             |dims: &[i64]| looped.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()), FromFlow::default());
         assert_eq!(dimension(&[16, 2, 512, 64]), None, "saved by a scan over as many layers");
         assert_eq!(dimension(&[3, 16, 64]), Some(1));
+        let of_frames = GlobalBatch { behind: FastSet::from_iter([16]), ..looped };
+        let dimension =
+            |dims: &[i64]| of_frames.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()), FromFlow::default());
+        assert_eq!(dimension(&[1024, 16, 3072]), None, "frames of a video, as many as samples on all devices");
     }
 }

@@ -174,6 +174,8 @@ pub struct Memory {
     pub(super) folded: OnceLock<Option<i64>>,
     /// Part of the batch that the step runs on, once somebody asked.
     pub(super) part_of_batch: OnceLock<Option<i64>>,
+    /// Parts of the batch that the program has the passes of beside each other, once somebody asked.
+    pub(super) parts_beside: OnceLock<Option<i64>>,
     /// Dimensions that follow those of arguments of the sizes that were asked for last, by item.
     pub(super) followed_sizes: Recent<(i64, bool), Vec<Follows>, 4>,
     /// Dimensions that follow the batch, by item, once somebody asked: see [`super::followed`].
@@ -351,6 +353,7 @@ impl Memory {
             drawn: OnceLock::new(),
             folded: OnceLock::new(),
             part_of_batch: OnceLock::new(),
+            parts_beside: OnceLock::new(),
             followed: OnceLock::new(),
             divided: OnceLock::new(),
             followed_sizes: Recent::default(),

@@ -72,13 +72,14 @@ impl Memory {
         self.trained.iter().copied().filter(move |&row| !is_any || is_updated(row))
     }
 
-    /// The part of the batch that a step runs on, where it runs on several, one after the other: the program has a loop,
-    /// and most temporaries hold such a part of the samples, hardly any all of them.
+    /// The part of the batch that a step runs on, where it runs on several: the program has a loop, or that over them is
+    /// written out, and most temporaries hold such a part of the samples, hardly any all of them.
     pub(super) fn part_of_batch(&self, program: &Program) -> Option<i64> {
         *once(&self.part_of_batch, || {
             let data = self.data.first().filter(|data| data.batch() > 1 && data.batch() <= LARGEST)?;
             let batch = data.batch();
-            if !program.instructions.opcode.contains(&Opcode::WHILE) {
+            let beside = self.parts_beside(program);
+            if beside.is_none() && !program.instructions.opcode.contains(&Opcode::WHILE) {
                 return None;
             }
             let parts: Vec<i64> = (2..=batch / 2).filter(|part| batch % part == 0).collect();
@@ -88,7 +89,8 @@ impl Memory {
             let weights = self.weights(program);
             // Where a loop adds up gradients of so many parts, what has the size of one is no whole batch, though another
             // dimension, such as that of heads, may be as large as that.
-            let known = self.parts_of_loop.filter(|&parts| parts > 1 && batch % parts == 0).map(|parts| batch / parts);
+            let known = self.parts_of_loop.or(beside).filter(|&parts| parts > 1 && batch % parts == 0);
+            let known = known.map(|parts| batch / parts);
             let (mut all, mut of_whole, mut of_one) = (0u64, 0u64, 0u64);
             let mut held = vec![0u64; parts.len()];
             for family in &self.families.list {
@@ -97,7 +99,8 @@ impl Memory {
                     continue;
                 }
                 all = all.saturating_add(family.size);
-                let is_part = known.is_some_and(|part| part > 1 && holds(node, part));
+                let is_part = known.is_some_and(|part| part > 1 && holds(node, part))
+                    && (beside.is_none() || !begins_with(node, &whole));
                 if !is_part && whole.iter().any(|&size| holds(node, size)) {
                     of_whole = of_whole.saturating_add(family.size);
                 }
@@ -110,9 +113,15 @@ impl Memory {
                     }
                 }
             }
-            let is_held =
-                |held: u64| held > 0 && held as f64 >= all as f64 * MOST && of_whole as f64 <= all as f64 * HARDLY_ANY;
-            let best = (0..parts.len()).max_by_key(|&i| (held[i], parts[i])).filter(|&best| is_held(held[best]));
+
+            let is_held = |held: u64| {
+                let is_most = held as f64 >= all as f64 * MOST && of_whole as f64 <= all as f64 * HARDLY_ANY;
+                // The gradients tell, too.
+                held > 0 && (is_most || beside.is_some() && held > of_whole)
+            };
+            let best =
+                (0..parts.len()).max_by_key(|&i| (beside.is_some() && Some(parts[i]) == known, held[i], parts[i]));
+            let best = best.filter(|&best| is_held(held[best]));
             best.map(|best| parts[best]).or_else(|| is_held(of_one).then_some(1))
         })
     }
@@ -123,6 +132,11 @@ fn holds_one(node: &ShapeNode, length: i64) -> bool {
     let Some((_, before)) = node.dimensions.split_last() else { return false };
     let mut places = before.iter().enumerate().filter(|place| *place.1 == length);
     places.any(|(at, _)| at.checked_sub(1).is_none_or(|at| before[at] == 1))
+}
+
+/// Whether the first dimension of an array is one of some sizes.
+fn begins_with(node: &ShapeNode, sizes: &[i64]) -> bool {
+    node.dimensions.iter().find(|&&size| size > 1).is_some_and(|size| sizes.contains(size))
 }
 
 /// Whether an array has a dimension of a size before its last, which is that of features.
@@ -140,6 +154,15 @@ impl State<'_> {
             self.decline("there are no gradients to sum; run on parts of the batch, the program takes what a smaller batch takes (`batch`)".to_owned());
             return;
         }
+        match memory.written_out(self.program).filter(|_| !self.is_rolled_up) {
+            Some(written_out) if parts == 1 => return self.roll_up(written_out),
+            Some(written_out) => return self.divide_further((batch, batch / written_out), parts),
+            None if parts == 1 => {
+                self.warn("`micro loop` changes nothing: no micro-batches are written out".to_owned());
+                return;
+            }
+            None => {}
+        }
         let held = memory.part_of_batch(self.program);
         let now = held.unwrap_or(batch);
         if now % parts != 0 {
@@ -155,6 +178,12 @@ impl State<'_> {
             // It adds up gradients already.
             return;
         }
+        self.add_sums();
+    }
+
+    /// The sums of all gradients, in memory from the first part of the batch to the last.
+    pub(super) fn add_sums(&mut self) {
+        let memory = self.memory;
         let accumulators =
             memory.updated(self.program).fold(0u64, |sum, row| sum.saturating_add(memory.base[row].size));
         if let Some(family) = memory.gradient(self.program).filter(|_| accumulators > 0) {

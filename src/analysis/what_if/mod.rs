@@ -54,6 +54,7 @@ mod sorted_rows;
 mod state;
 mod trial;
 mod turn;
+mod written_out;
 
 pub use axis::Axis;
 pub use base::{Base, Role};
@@ -63,6 +64,7 @@ pub use outcome::{Outcome, UNTOLD};
 pub use prediction::{DependsOn, Depth, Prediction, TryVerdict};
 pub use resize::set_dimension;
 pub use result::WhatIfResult;
+pub use saved_for_backward::ScanSegments;
 pub use segments::EVERY;
 pub use sets::{EditSet, SetsError};
 pub use state::Sizes;

@@ -3,6 +3,7 @@
 use super::edit::Edit;
 use super::memory::{HARDLY_ANY, Memory};
 use super::outcome::Outcome;
+use super::saved_for_backward::ScanSegments;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, Packer, Placement};
 use crate::model::{BufferId, Bytes, UnitSystem, thousands};
@@ -162,8 +163,8 @@ pub struct Prediction {
     pub is_bound: bool,
     /// Caveats, one sentence each.
     pub warnings: Vec<String>,
-    /// Segments and their steps, where a scan is divided into these, each checkpointed as a whole.
-    pub scan_segments: Option<(u64, u64)>,
+    /// Of a scan that is divided into segments, these.
+    pub scan_segments: Option<ScanSegments>,
     /// Pairs of argument and result that share memory by these changes: rows of the memory's base.
     pub pairs: Vec<(u32, u32)>,
     /// Sizes and lifetimes.

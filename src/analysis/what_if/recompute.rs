@@ -6,7 +6,7 @@ use super::edit::SCAN;
 use super::memory::Memory;
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
-use super::saved_for_backward::{Stack, is_among};
+use super::saved_for_backward::{ScanSegments, Stack, is_among};
 use super::segments::{EVERY, Segment, Segments};
 use super::state::{Sizes, State};
 use super::turn::Turn;
@@ -186,9 +186,10 @@ impl State<'_> {
         }
         let is_known = turn.layers.iter().any(|layer| matches(pattern, &layer.name));
         if parts.list.is_empty() && !turn.layers.is_empty() && !is_known {
-            let folded = |name: &str| match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
-                stem if stem.len() < name.len() => format!("{stem}*"),
-                _ => name.to_owned(),
+            let folded = |name: &str| {
+                let (name, end) = name.strip_suffix(']').map_or((name, ""), |name| (name, "]"));
+                let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+                if stem.len() < name.len() { format!("{stem}*{end}") } else { format!("{name}{end}") }
             };
             let all = turn.layers.iter().map(|layer| folded(&layer.name));
             self.find_nothing(&format!("no layer is called {pattern}"), all);
@@ -470,10 +471,12 @@ impl State<'_> {
         } else {
             let segments = Segmented::new(steps, inputs / steps, again);
             self.warn(format!(
-                "the loop passes on as much as it saves in each step: predicted for {} segments of {} steps, each checkpointed as a whole (a scan in a scan)",
+                "the loop of {steps} steps passes on as much as it saves in each: predicted for {} segments of {} steps, each checkpointed as a whole (a scan in a scan)",
                 segments.count, segments.length
             ));
-            self.scan_segments.get_or_insert((segments.count, segments.length));
+            let of_loop = stacks.iter().map(|stack| stack.layers).max().unwrap_or(1).unsigned_abs();
+            let found = ScanSegments { count: segments.count, length: segments.length, steps: of_loop };
+            self.scan_segments.get_or_insert(found);
             (segments.inputs, segments.again)
         };
         self.made_again.push((again, backward, last, row));

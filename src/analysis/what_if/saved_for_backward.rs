@@ -62,6 +62,17 @@ pub struct Stack {
     pub is_in_layer: bool,
 }
 
+/// A scan that is divided into segments, each checkpointed as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScanSegments {
+    /// How many there are.
+    pub count: u64,
+    /// Steps of each.
+    pub length: u64,
+    /// Steps of the scan.
+    pub steps: u64,
+}
+
 /// Families of temporaries that are kept, by kind; lists of families are ascending.
 #[derive(Debug, Clone, Default)]
 pub struct SavedForBackward {

@@ -198,14 +198,47 @@ impl Segments {
             .on_chip
             .iter()
             .filter_map(|input| Some((input.bytes, input.made, names.place(Some(input.layer), String::new, false)?)));
-        Self {
-            on_chip: on_chip.collect(),
-            inputs: inputs(families, turn, &of_read, &of_family, &useful(program, named, turn, (&of_read, &of_family))),
-            list: segments,
-            backward,
-            last_reads,
-        }
+        let on_chip: Vec<(u64, u32, u32)> = on_chip.collect();
+        let useful = useful(program, named, turn, (&of_read, &of_family));
+        let mut inputs = inputs(families, turn, &of_read, &of_family, &useful);
+        add_hidden_inputs(families, &mut segments, &mut inputs, &on_chip);
+        Self { on_chip, inputs, list: segments, backward, last_reads }
     }
+}
+
+/// Part of the largest value of a layer that its input has at least.
+const OF_LARGEST: u64 = 8;
+
+/// Adds the inputs of layers that read nothing of others: their first operation computes its input as well, in the same
+/// fusion, and so has the layer's name. What it makes is kept then.
+fn add_hidden_inputs(
+    families: &Families,
+    segments: &mut [Segment],
+    inputs: &mut Vec<(u32, u32)>,
+    on_chip: &[(u64, u32, u32)],
+) {
+    let mut has_input = vec![false; segments.len()];
+    let of_chip = on_chip.iter().map(|input| input.2);
+    for segment in inputs.iter().map(|input| input.1).chain(of_chip) {
+        has_input[segment as usize] = true;
+    }
+    let first = |row: u32| families.list[row as usize].first;
+    let begin = |segment: &Segment| segment.forward.iter().map(|&row| first(row)).min();
+    // The first layer may read arguments alone.
+    let earliest = segments.iter().filter_map(begin).min();
+    for (number, segment) in segments.iter_mut().enumerate() {
+        let begun = begin(segment).filter(|_| segment.is_needed && !segment.is_checkpointed && !has_input[number]);
+        let Some(begun) = begun.filter(|&begun| Some(begun) != earliest) else { continue };
+        let size = |row: u32| families.list[row as usize].size;
+        let largest = segment.forward.iter().map(|&row| size(row)).max().unwrap_or(0);
+        let made = segment.forward.iter().copied().filter(|&row| first(row) == begun);
+        let Some(input) = made.max_by_key(|&row| size(row)).filter(|&row| size(row) >= largest / OF_LARGEST) else {
+            continue;
+        };
+        segment.forward.retain(|&row| row != input);
+        inputs.push((input, number as u32));
+    }
+    inputs.sort_unstable();
 }
 
 /// Time of the last read of a segment's family in the forward pass, or when it is made if nothing reads it; `None` if
@@ -320,4 +353,28 @@ pub fn family_names(program: &Program, labels: &Labels, families: &Families) -> 
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::BufferId;
+
+    #[test]
+    fn what_a_layer_makes_of_nothing_it_reads_is_its_input() {
+        let family = |first: u32, size: u64| Family { root: BufferId(first), size, first, last: first + 10 };
+        // Each layer makes its input and a sum of it at once, then four times as much.
+        let list = vec![family(0, 100), family(0, 1), family(1, 400), family(4, 100), family(4, 1), family(5, 400)];
+        let families = Families { list, ..Families::default() };
+        let layer = |forward: Vec<u32>| Segment { forward, is_needed: true, ..Segment::default() };
+        let of = |reads: &[(u32, u32)], on_chip: &[(u64, u32, u32)]| {
+            let mut segments = vec![layer(vec![0, 1, 2]), layer(vec![3, 4, 5])];
+            let mut inputs = reads.to_vec();
+            add_hidden_inputs(&families, &mut segments, &mut inputs, on_chip);
+            (segments[1].forward.clone(), inputs)
+        };
+        assert_eq!(of(&[], &[]), (vec![4, 5], vec![(3, 1)]), "the first layer reads arguments");
+        assert_eq!(of(&[(2, 1)], &[]), (vec![3, 4, 5], vec![(2, 1)]), "it reads what another layer makes");
+        assert_eq!(of(&[], &[(50, 3, 1)]), (vec![3, 4, 5], vec![]), "its input is on the chip");
+    }
 }

@@ -9,7 +9,7 @@ use super::base::{Base, Role};
 use super::edit::{Arguments, Edit};
 use super::memory::{Item, Memory, Owner};
 use super::resize;
-use super::saved_for_backward::is_among;
+use super::saved_for_backward::{ScanSegments, is_among};
 use super::shapes::{Changed, Known};
 use crate::analysis::packing::Block;
 use crate::model::{BufferId, Bytes, ElementType, FastMap, Program, ShapeNode};
@@ -78,8 +78,8 @@ pub struct State<'a> {
     /// Families of stacks that scans save now and whose steps compute them again: family, steps, and when the backward
     /// pass begins to.
     pub(super) again_in_scans: Vec<(u32, i64, u32)>,
-    /// Segments and their steps, where a scan is divided into these, each checkpointed as a whole.
-    pub(super) scan_segments: Option<(u64, u64)>,
+    /// Of a scan that is divided into segments, these.
+    pub(super) scan_segments: Option<ScanSegments>,
     /// What block-wise attention may keep.
     pub(super) sums: Vec<RowSums>,
     /// Rows of arguments that are donated.
@@ -126,6 +126,8 @@ pub struct State<'a> {
     pub kinds: Kinds,
     /// Smallest factor by which temporaries might still shrink.
     pub least_factor: f64,
+    /// Whether micro-batches that were written out run in a loop.
+    pub(super) is_rolled_up: bool,
     in_place: bool,
     /// Sizes of dimensions that are merged with their neighbours.
     merged: Vec<i64>,
@@ -208,6 +210,7 @@ impl<'a> State<'a> {
             by_width: None,
             kinds: Kinds::default(),
             least_factor: 1.0,
+            is_rolled_up: false,
             in_place: false,
             merged: Vec::new(),
         }

@@ -313,8 +313,30 @@ fn sentence(batch: &BatchReport) -> String {
     }
 }
 
+/// The cautions of a report, each written out once: what many predictions share would hide what only one has.
+#[derive(Default)]
+struct Cautions<'a> {
+    said: Vec<&'a str>,
+}
+
+/// Shorter cautions are repeated as they are.
+const SHORT: usize = 60;
+
+impl<'a> Cautions<'a> {
+    /// A caution as it is written: in short where it has been written before.
+    fn words(&mut self, warning: &'a str) -> String {
+        if !self.said.contains(&warning) {
+            self.said.push(warning);
+        } else if let Some((head, _)) = warning.split_once([':', ';', '(']).filter(|_| warning.len() > SHORT) {
+            return format!("caution: as above, {}", head.trim_end());
+        }
+        format!("caution: {warning}")
+    }
+}
+
 /// Writes the findings as text.
 pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanReport], batches: &[BatchReport]) {
+    let mut cautions = Cautions::default();
     for plan in plans {
         let _ = writeln!(out, "plan: {}. {}", in_words(plan), results(plan));
         for (i, step) in plan.steps.iter().enumerate() {
@@ -322,7 +344,7 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
         }
         let _ = writeln!(out, "    {}", tried(&plan.edits));
         for warning in &plan.warnings {
-            let _ = writeln!(out, "    caution: {warning}");
+            let _ = writeln!(out, "    {}", cautions.words(warning));
         }
     }
     for batch in batches {
@@ -344,7 +366,7 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
             let _ = writeln!(out, "    prediction: {band}");
         }
         for warning in &finding.warnings {
-            let _ = writeln!(out, "    caution: {warning}");
+            let _ = writeln!(out, "    {}", cautions.words(warning));
         }
     }
 }
@@ -355,6 +377,7 @@ pub fn document(out: &mut Document, findings: &[FindingReport], plans: &[PlanRep
         return;
     }
     out.heading(3, "What to change");
+    let mut cautions = Cautions::default();
     for plan in plans {
         let words = format!(" {}. {}.", in_words(plan), results(plan));
         out.paragraph(Line::strong("Plan:").then_marked(&words, Weight::Plain));
@@ -362,8 +385,15 @@ pub fn document(out: &mut Document, findings: &[FindingReport], plans: &[PlanRep
             number: Some(i + 1),
             ..Item::new(0, Line::marked(&step_text(step)))
         };
-        let caution = |warning: &String| Item::new(1, Line::marked(&format!("caution: {warning}")));
-        out.list(plan.steps.iter().enumerate().map(step).chain(plan.warnings.iter().map(caution)).collect());
+        let caution = |warning| Item::new(1, Line::marked(&cautions.words(warning)));
+        out.list(
+            plan.steps
+                .iter()
+                .enumerate()
+                .map(step)
+                .chain(plan.warnings.iter().map(String::as_str).map(caution))
+                .collect(),
+        );
     }
     for batch in batches {
         out.paragraph(format!("{}.", sentence(batch)));
@@ -375,8 +405,8 @@ pub fn document(out: &mut Document, findings: &[FindingReport], plans: &[PlanRep
         lines.extend(finding.effect.as_ref().map(|effect| Line::emphasis(effect)));
         items.push(Item { lines, ..Item::default() });
         items.extend(finding.printed_advice().iter().map(|advice| Item::new(1, Line::marked(advice))));
-        let caution = |warning: &String| Item::new(1, Line::marked(&format!("caution: {warning}")));
-        items.extend(finding.warnings.iter().map(caution));
+        let caution = |warning| Item::new(1, Line::marked(&cautions.words(warning)));
+        items.extend(finding.warnings.iter().map(String::as_str).map(caution));
     }
     out.list(items);
 }
@@ -387,6 +417,16 @@ const WRITTEN_OUT: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_caution_of_many_predictions_is_written_out_once() {
+        let long = "5 temporaries are named .remat: the compiler was already short of memory and will recompute less";
+        let mut cautions = Cautions::default();
+        assert_eq!(cautions.words(long), format!("caution: {long}"));
+        assert_eq!(cautions.words(long), "caution: as above, 5 temporaries are named .remat");
+        assert_eq!(cautions.words("short: as it is"), "caution: short: as it is");
+        assert_eq!(cautions.words("short: as it is"), "caution: short: as it is");
+    }
 
     #[test]
     fn the_largest_batch_is_said_as_a_number_of_samples() {

@@ -204,6 +204,11 @@ pub const TERMS: &[Term] = &[
         "The model's score for every word of the vocabulary at every position. With a large vocabulary they, and their gradient, are often the largest buffers; computing the loss in parts keeps only a part of them.",
     ),
     term(
+        "Micro-batches",
+        &["micro batches", "micro-batch"],
+        "Parts of the batch that a training step runs on one after the other, adding up their gradients, so that the activations of one part are in memory at a time.",
+    ),
+    term(
         "Name",
         &[],
         "The compiler's name for the operation that makes a buffer, such as fusion.12; it is another one after every change. Comparisons match buffers by scope and shape.",
