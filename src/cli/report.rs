@@ -61,8 +61,9 @@ pub struct ReportArgs {
     #[arg(long, requires = "trees")]
     pub unfolded: bool,
     /// A change to try out; may be repeated: `donate params`, `dtype * bf16`, `compute bf16`, `dim 2050 2048`,
-    /// `unpad 23`, `batch 0.5`, `micro 4`, `shard table 4`, `constrain 8`, `remat layer_*` (`remat layer_* 6` for the
-    /// first 6, `remat scan` for the body of a scan), `chunk logits 8`, `blockwise *`, `drop 17`, `free 17 200`
+    /// `unpad 23`, `batch 0.5`, `micro 4` (`micro loop` for those that a loop in Python has written out), `shard table 4`,
+    /// `constrain 8`, `remat layer_*` (`remat layer_* 6` for the first 6, `remat scan` for the body of a scan),
+    /// `chunk logits 8`, `blockwise *`, `drop 17`, `free 17 200`
     #[arg(long = "edit", value_name = "EDIT")]
     pub edits: Vec<Edit>,
     /// A file of named sets of changes to try out separately: `[name]` on a line, then one change per line
