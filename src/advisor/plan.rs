@@ -287,7 +287,7 @@ fn fewest_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
     };
     let of = |prediction: &Prediction| of_prediction(case, prediction, plan.rules.clone(), plan.changes_results);
     // As surely as with all of them: what only just fits is left to the compiler.
-    let is_tight = |plan: &Plan| matches!(plan.outcome, Some(Outcome::JustFits(_)));
+    let is_tight = |plan: &Plan| matches!(plan.outcome, Some(Outcome::Tight { .. }));
     let is_enough = |fewer: &Plan| fewer.fits && (is_tight(&plan) || !is_tight(fewer));
     // Checkpointing more layers never needs more memory.
     let fits = |layers: u32| {
@@ -444,8 +444,12 @@ fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -
     }
     let spare = Bytes(capacity.saturating_sub(prediction.expected().0)).short();
     if prediction.is_tight {
+        let fits = match prediction.outcome(Some(capacity)) {
+            Some(Outcome::Tight { is_little: true, .. }) => "just fits",
+            _ => "fits",
+        };
         format!(
-            "With {list} it just fits in {limit}, with {spare} to spare; the compiler will repack and may rematerialise"
+            "With {list} it {fits} in {limit}, with {spare} to spare; the compiler will repack and may rematerialise"
         )
     } else {
         format!("With {list} it fits in {limit}, with {spare} to spare")

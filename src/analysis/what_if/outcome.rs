@@ -8,8 +8,13 @@ use crate::model::{Bytes, UnitSystem};
 pub enum Outcome {
     /// It fits with so many bytes to spare.
     Fits(Bytes),
-    /// It fits, but only if the compiler packs by size, and it may rematerialise.
-    JustFits(Bytes),
+    /// It fits with so many bytes to spare, but only if the compiler packs by size, and it may rematerialise.
+    Tight {
+        /// The bytes.
+        spare: Bytes,
+        /// Whether these are little of the capacity.
+        is_little: bool,
+    },
     /// Whether it fits depends on the compiler.
     MayFit,
     /// It is so many bytes over.
@@ -22,7 +27,8 @@ impl Outcome {
     pub fn words(self, units: UnitSystem) -> String {
         match self {
             Self::Fits(spare) => format!("fits with {} to spare", units.short(spare)),
-            Self::JustFits(spare) => format!("just fits, with {} to spare", units.short(spare)),
+            Self::Tight { spare, is_little: true } => format!("just fits, with {} to spare", units.short(spare)),
+            Self::Tight { spare, .. } => format!("fits with {} to spare", units.short(spare)),
             Self::MayFit => "may fit".to_owned(),
             Self::Over(over) => format!("{} over", units.short(over)),
         }
@@ -32,11 +38,14 @@ impl Outcome {
     #[must_use]
     pub const fn at_most(self) -> Self {
         match self {
-            Self::Fits(_) | Self::JustFits(_) => Self::MayFit,
+            Self::Fits(_) | Self::Tight { .. } => Self::MayFit,
             other => other,
         }
     }
 }
+
+/// What is to spare is little below this fraction (1/20) of the capacity.
+const LITTLE: u64 = 20;
 
 /// Bytes that the ends of a range may be further apart than [`WIDEST`] by rounding.
 const ROUNDED: f64 = 1024.0;
@@ -98,7 +107,7 @@ impl Prediction {
         let spare = Bytes(capacity.saturating_sub(needs));
         Some(match (self.fits?, self.is_tight) {
             (false, _) => Outcome::Over(Bytes(needs.saturating_sub(capacity))),
-            (true, true) => Outcome::JustFits(spare),
+            (true, true) => Outcome::Tight { spare, is_little: spare.0 < capacity / LITTLE },
             (true, false) => Outcome::Fits(spare),
         })
     }
@@ -154,6 +163,16 @@ mod tests {
         assert_eq!(words(TryVerdict::MayFit), format!("may fit; {UNTOLD}: that depends"));
         let unknown = Prediction { is_bound: false, ..bound(TryVerdict::Fits) };
         assert!(unknown.sentence(Some(12 << 30), UnitSystem::Binary).starts_with("not predicted: "));
+    }
+
+    #[test]
+    fn what_just_fits_has_little_to_spare() {
+        let words = |capacity: u64| {
+            let tight = Prediction { is_tight: true, ..prediction((90, 90), TryVerdict::Fits) };
+            tight.sentence(Some(capacity << 30), UnitSystem::Binary)
+        };
+        assert!(words(92).starts_with("just fits, with 2.00 GiB to spare; the compiler will repack"), "{}", words(92));
+        assert!(words(101).starts_with("fits with 11.0 GiB to spare; the compiler will repack"), "{}", words(101));
     }
 
     #[test]

@@ -198,7 +198,7 @@ impl Prediction {
         if let Some(why) = &self.undecided {
             return match self.outcome(capacity) {
                 _ if !self.is_bound => format!("not predicted: {why}"),
-                Some(Outcome::Fits(spare) | Outcome::JustFits(spare)) => {
+                Some(Outcome::Fits(spare) | Outcome::Tight { spare, .. }) => {
                     format!("fits with at least {} to spare; {why}", units.short(spare))
                 }
                 Some(Outcome::Over(over)) => format!("at most {} over; {why}", units.short(over)),
@@ -218,7 +218,7 @@ impl Prediction {
             );
         }
         match self.outcome(capacity) {
-            Some(tight @ Outcome::JustFits(_)) => {
+            Some(tight @ Outcome::Tight { .. }) => {
                 format!("{}; the compiler will repack and may rematerialise", tight.words(units))
             }
             Some(other) => other.words(units),

@@ -10,7 +10,7 @@ use crate::ui::widget::theme::Theme;
 pub fn look(outcome: Outcome, theme: &Theme) -> (Color32, Color32, Mark) {
     match outcome {
         Outcome::Fits(_) => (theme.ok, theme.ok_bg, Mark::Fits),
-        Outcome::JustFits(_) => (theme.warn, theme.warn_bg, Mark::Fits),
+        Outcome::Tight { .. } => (theme.warn, theme.warn_bg, Mark::Fits),
         Outcome::MayFit => (theme.warn, theme.warn_bg, Mark::Unknown),
         Outcome::Over(_) => (theme.danger, theme.danger_bg, Mark::Over),
     }

@@ -108,7 +108,7 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, plan: &Plan) {
         cut_label(ui, &line, Weight::Regular.at(size::SMALL), theme.text, room);
     }
     ui.horizontal(|ui| {
-        let words = if matches!(plan.outcome, Some(Outcome::JustFits(_))) {
+        let words = if matches!(plan.outcome, Some(Outcome::Tight { .. })) {
             format!("{results}; the compiler will repack")
         } else {
             results.to_owned()
