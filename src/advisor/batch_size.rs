@@ -120,14 +120,18 @@ const fn share_in_words(half: i64, now: i64) -> &'static str {
 /// Numbers of micro-batches that are tried, where they divide the batch.
 const MICRO: [u32; 8] = [2, 3, 4, 5, 7, 8, 16, 32];
 
-/// The numbers of micro-batches to try, fewest first: those of equal parts of what the step runs on at once now. Those that
-/// are written out run in a loop, whatever their number.
+/// The numbers of micro-batches to try, fewest first: those of [`equal_parts`]. Those that are written out run in a loop,
+/// whatever their number.
 pub fn micro_batches(case: &ProgramContext<'_>) -> impl Iterator<Item = u32> + Clone {
+    let in_loop = case.memory.written_out(case.program).map(|_| 1);
+    in_loop.into_iter().chain(equal_parts(case).filter(move |_| in_loop.is_none()))
+}
+
+/// Numbers of equal parts of what the step runs on at once now.
+pub fn equal_parts(case: &ProgramContext<'_>) -> impl Iterator<Item = u32> + Clone {
     let batch = case.memory.data.first().map_or(0, batch::DataArgument::batch);
     let at_once = batch / case.memory.micro_batches(case.program).max(1);
-    let in_loop = case.memory.written_out(case.program).map(|_| 1);
-    let is_equal = move |parts: i64| at_once >= parts && at_once % parts == 0 && in_loop.is_none();
-    in_loop.into_iter().chain(MICRO.into_iter().filter(move |&parts| is_equal(i64::from(parts))))
+    MICRO.into_iter().filter(move |&parts| at_once >= i64::from(parts) && at_once % i64::from(parts) == 0)
 }
 
 /// What the fewest equal micro-batches that fit come to, which keep the sums of the gradients beside, or where none fit the
@@ -148,11 +152,12 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
         let fits = if prediction.verdict == TryVerdict::Fits { "; two of them are predicted to fit" } else { "" };
         return fits.to_owned();
     }
+    let with = if parts == 1 { "with it".to_owned() } else { format!("with {parts} of them") };
     let more = needs.0.saturating_sub(case.allocated());
     if prediction.is_told() && case.is_worth(more) {
         let (needs, more) = (needs.short(), Bytes(more).short());
         return format!(
-            "; they do not help here: with {parts} of them, whose summed gradients take extra memory, the program needs {needs}, {more} more"
+            "; that does not help here: {with}, whose summed gradients take extra memory, the program needs {needs}, {more} more"
         );
     }
     let over = prediction.outcome(case.memory.capacity).filter(|outcome| matches!(outcome, Outcome::Over(_)));
@@ -160,7 +165,6 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
         Some(over) if prediction.is_told() => format!("is still {}", over.words(UnitSystem::Binary)),
         _ => prediction.sentence(case.memory.capacity, UnitSystem::Binary),
     };
-    let with = if parts == 1 { "with it".to_owned() } else { format!("with {parts} of them") };
     format!("; {with}, whose summed gradients take extra memory, the program {comes_to}")
 }
 

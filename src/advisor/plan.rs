@@ -182,7 +182,7 @@ fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan, level: ChangesResults
         parts.chunks(2).find_map(|few| few.par_iter().find_map_first(|&parts| with(parts)))
     };
     let micro = || first(&parts, &|parts| with(Edit::Micro(parts), of_micro));
-    let halved: Vec<u32> = parts.iter().copied().filter(|parts| parts.is_power_of_two()).collect();
+    let halved: Vec<u32> = super::batch_size::equal_parts(case).filter(|parts| parts.is_power_of_two()).collect();
     let batch = || first(&halved, &|parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes));
     // What is in memory all the time is not divided.
     let always = if nearest.edits.is_empty() { case.before.base } else { case.try_out(&nearest.edits).base };

@@ -9,8 +9,8 @@ use crate::model::ElementType;
 /// A change whose effect on memory can be predicted from the dump of the unchanged program.
 ///
 /// Written and read as in `--edit`: `donate ARG[,ARG…]`, `dtype ARG[,ARG…] TYPE`, `compute TYPE`, `dim FROM TO`,
-/// `unpad SIZE`, `batch FACTOR`, `micro N`, `micro loop`, `shard ARG[,ARG…] N`, `constrain N`, `remat SCOPE [N]`, `chunk SCOPE N`,
-/// `blockwise SCOPE`, `drop BUFFER`, `free BUFFER POINT`.
+/// `unpad SIZE`, `batch FACTOR`, `micro N`, `micro loop`, `shard ARG[,ARG…] N`, `constrain N`, `remat SCOPE [N]`,
+/// `chunk SCOPE N`, `blockwise SCOPE`, `drop BUFFER`, `free BUFFER POINT`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Edit {
     /// Donates arguments; results of the same shape reuse their memory.

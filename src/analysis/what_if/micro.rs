@@ -113,7 +113,6 @@ impl Memory {
                     }
                 }
             }
-
             let is_held = |held: u64| {
                 let is_most = held as f64 >= all as f64 * MOST && of_whole as f64 <= all as f64 * HARDLY_ANY;
                 // The gradients tell, too.

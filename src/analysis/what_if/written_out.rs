@@ -112,10 +112,7 @@ fn element_count(dimensions: &[i64]) -> u64 {
 
 /// The dimensions of a weight on all devices: its gradient is summed before it is divided.
 fn whole_of(program: &Program, memory: &Memory, row: usize, node: &ShapeNode) -> Vec<i64> {
-    let number = match memory.base[row].role {
-        Role::Argument { number, .. } => number,
-        _ => return node.dimensions.clone(),
-    };
+    let Role::Argument { number, .. } = memory.base[row].role else { return node.dimensions.clone() };
     let tiles = program.sharding_of_parameter(number).map_or(&[][..], |sharding| sharding.tiles.as_slice());
     let parts = tiles.iter().copied().chain(std::iter::repeat(1));
     node.dimensions.iter().zip(parts).map(|(&size, parts)| size.saturating_mul(parts.max(1))).collect()
