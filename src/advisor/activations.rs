@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use super::batch_size;
 use super::finding::{ChangesResults, Finding, Severity};
 use super::gathered::is_gather;
+use super::idle_checkpoint::{AGAIN, BODY, CHECKPOINT};
 use super::included;
 use super::library::Library;
 use super::offload;
@@ -488,14 +489,10 @@ fn are_steps_checkpointed(case: &ProgramContext<'_>) -> bool {
     }
     let is_in_step = |name: &str| {
         let (_, inside) = name.rsplit_once(BODY).unwrap_or(("", name));
-        inside.contains("checkpoint") || inside.contains("rematted_computation")
+        inside.contains(CHECKPOINT) || inside.contains(AGAIN)
     };
-    let is_again = |row: &usize| case.memory.kept.passes.get(*row) == Some(&Pass::Recomputed);
-    (0..case.memory.families.list.len()).filter(is_again).any(|row| is_in_step(case.name(row)))
+    case.families_of(Pass::Recomputed).any(|row| is_in_step(case.name(row)))
 }
-
-/// Where the name of an operation says that it runs in each step of a loop.
-const BODY: &str = "while/body";
 
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     // Convolutions are no matrix products: the policy would keep none of them.

@@ -8,7 +8,6 @@ use super::library::Library;
 use super::precision::computes_in_16_bits;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
-use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::analysis::what_if::{EVERY, Edit, SCAN};
@@ -138,12 +137,7 @@ fn of_layers(case: &ProgramContext<'_>, finding: &Finding, has_backward: bool) -
     if !has_backward || !case.memory.kept.stacks.is_empty() || case.memory.has_checkpoints() {
         return None;
     }
-    let kept = &case.memory.kept;
-    let is_other = |t: &&AtPeak| {
-        !kept.has_own_remedy(t.family)
-            && case.memory.is_kept(t.family)
-            && kept.passes.get(t.family) == Some(&Pass::Forward)
-    };
+    let is_other = |t: &&AtPeak| !case.memory.kept.has_own_remedy(t.family) && case.is_kept_of_forward(t);
     // Where these are much, they have a finding.
     if case.is_share(case.peak.iter().filter(is_other).map(|t| t.size).total(), activations::OWN_SHARE) {
         return None;

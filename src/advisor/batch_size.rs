@@ -5,7 +5,7 @@ use super::library::Library;
 use super::program_context::ProgramContext;
 use crate::analysis::class::Class;
 use crate::analysis::once::once;
-use crate::analysis::what_if::{Depth, Edit, Outcome, TryVerdict, batch};
+use crate::analysis::what_if::{Depth, Edit, IN_LOOP, Outcome, TryVerdict, batch};
 use crate::model::{Bytes, UnitSystem, percent};
 
 /// Name of the rule.
@@ -123,7 +123,7 @@ const MICRO: [u32; 8] = [2, 3, 4, 5, 7, 8, 16, 32];
 /// The numbers of micro-batches to try, fewest first: those of [`equal_parts`]. Those that are written out run in a loop,
 /// whatever their number.
 pub fn micro_batches(case: &ProgramContext<'_>) -> impl Iterator<Item = u32> + Clone {
-    let in_loop = case.memory.written_out(case.program).map(|_| 1);
+    let in_loop = case.memory.written_out(case.program).map(|_| IN_LOOP);
     in_loop.into_iter().chain(equal_parts(case).filter(move |_| in_loop.is_none()))
 }
 
@@ -152,7 +152,7 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
         let fits = if prediction.verdict == TryVerdict::Fits { "; two of them are predicted to fit" } else { "" };
         return fits.to_owned();
     }
-    let with = if parts == 1 { "with it".to_owned() } else { format!("with {parts} of them") };
+    let with = if parts == IN_LOOP { "with it".to_owned() } else { format!("with {parts} of them") };
     let more = needs.0.saturating_sub(case.allocated());
     if prediction.is_told() && case.is_worth(more) {
         let (needs, more) = (needs.short(), Bytes(more).short());

@@ -24,11 +24,11 @@ const LEAST_BYTES: f64 = 0.05;
 const FEWEST: usize = 32;
 
 /// Where JAX names what is differentiated through a checkpoint, and what is computed again for it.
-const CHECKPOINT: &str = "checkpoint";
-const AGAIN: &str = "rematted_computation";
+pub(super) const CHECKPOINT: &str = "checkpoint";
+pub(super) const AGAIN: &str = "rematted_computation";
 
 /// Where it names what is in a loop, and what the backward pass runs.
-const BODY: &str = "while/body";
+pub(super) const BODY: &str = "while/body";
 const TRANSPOSED: &str = "transpose(";
 
 /// Operations of the backward pass in one checkpointed scope: all, and those that are computed again.
@@ -52,26 +52,18 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 
 /// Names of the values that the backward pass makes.
 fn backward_names<'a>(case: &'a ProgramContext<'_>) -> impl Iterator<Item = &'a str> {
-    let is_backward = |row: &usize| case.memory.kept.passes.get(*row) == Some(&Pass::Backward);
-    (0..case.memory.families.list.len()).filter(is_backward).map(|row| case.name(row))
+    case.families_of(Pass::Backward).map(|row| case.name(row))
 }
 
 /// Values of the forward pass at the peak that are kept for the backward pass, outside of loops.
 fn kept_of<'a>(case: &'a ProgramContext<'_>) -> impl Iterator<Item = &'a AtPeak> {
-    let is_own = |t: &&AtPeak| {
-        case.memory.kept.passes.get(t.family) == Some(&Pass::Forward)
-            && case.memory.is_kept(t.family)
-            && !case.is_in_loop(t)
-    };
-    case.peak.iter().filter(is_own)
+    case.peak.iter().filter(|t| case.is_kept_of_forward(t) && !case.is_in_loop(t))
 }
 
 /// Bytes of what is computed again, of the names that pass a test.
 fn computed_again(case: &ProgramContext<'_>, is_meant: impl Fn(&str) -> bool) -> u64 {
-    let families = &case.memory.families.list;
-    let is_again =
-        |row: &usize| case.memory.kept.passes.get(*row) == Some(&Pass::Recomputed) && is_meant(case.name(*row));
-    (0..families.len()).filter(is_again).map(|row| families[row].size).total()
+    let again = case.families_of(Pass::Recomputed).filter(|&row| is_meant(case.name(row)));
+    again.map(|row| case.memory.families.list[row].size).total()
 }
 
 /// Checkpoints around functions without names of their own: all layers, that names do not show.

@@ -3,8 +3,7 @@
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
-use crate::analysis::names::pass::Pass;
-use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::{Edit, IN_LOOP};
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -14,13 +13,12 @@ pub const NAME: &str = "micro_batches";
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(parts) = case.memory.written_out(case.program).and_then(|parts| u32::try_from(parts).ok()) else { return };
     let mut finding = case.finding(NAME);
-    let saved = case.fill(&mut finding, vec![Edit::Micro(1)]);
+    let saved = case.fill(&mut finding, vec![Edit::Micro(IN_LOOP)]);
     if !case.is_worth(saved) {
         return;
     }
     let kept = &case.memory.kept;
-    let is_forward = |t: &AtPeak| kept.passes.get(t.family) == Some(&Pass::Forward) && case.memory.is_kept(t.family);
-    let is_kept = |t: &&AtPeak| kept.is_stack(t.family) || is_forward(t);
+    let is_kept = |t: &&AtPeak| kept.is_stack(t.family) || case.is_kept_of_forward(t);
     let held: Vec<&AtPeak> = case.peak.iter().filter(is_kept).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     finding.at_stake_bytes = Some(Bytes(bytes.max(saved)));

@@ -10,7 +10,7 @@ use super::program_context::{ProgramContext, in_a_row};
 use super::search::{Rank, Search, effort, subsets};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pattern::matches;
-use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, Prediction, SCAN, Trial, TryVerdict};
+use crate::analysis::what_if::{Depth, Edit, IN_LOOP, LOGITS, Outcome, Prediction, SCAN, Trial, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
 
 /// A list of changes and their combined effect.
@@ -385,7 +385,7 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, main_scan: (i
             };
             format!("{} ({enough})", library.remat_first(*layers, scope))
         }
-        Edit::Micro(1) => {
+        Edit::Micro(IN_LOOP) => {
             let now = case.memory.summed_parts(case.program);
             format!("the {now} micro-batches in a loop of the program: {}", library.micro_batches(None))
         }

@@ -11,6 +11,7 @@ use super::tried::Tried;
 use crate::analysis::class::Class;
 use crate::analysis::decompositions::Decompositions;
 use crate::analysis::flow::steps::Steps;
+use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::analysis::packing::Family;
 use crate::analysis::what_if::saved_for_backward::{Stack, is_among};
@@ -335,6 +336,17 @@ impl<'a> ProgramContext<'a> {
             *sum = sum.saturating_add(size(stack.family));
         }
         by_scan.into_iter().max_by_key(|row| row.1).map(|row| row.0).unwrap_or_default()
+    }
+
+    /// The families that a pass makes.
+    pub(super) fn families_of(&self, pass: Pass) -> impl Iterator<Item = usize> {
+        let passes = &self.memory.kept.passes;
+        (0..self.memory.families.list.len()).filter(move |&row| passes.get(row) == Some(&pass))
+    }
+
+    /// Whether a temporary is of the forward pass and kept for the backward pass.
+    pub(super) fn is_kept_of_forward(&self, t: &AtPeak) -> bool {
+        self.memory.kept.passes.get(t.family) == Some(&Pass::Forward) && self.memory.is_kept(t.family)
     }
 
     /// Whether a temporary is made in a loop: it is that of one step.

@@ -9,6 +9,7 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use crate::analysis::class::Class;
 use crate::analysis::flow::label::COPY_OF;
 use crate::analysis::flow::loops::Role as LoopRole;
+use crate::analysis::padding::by_dimension;
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{
     BufferId, Bytes, Category, ElementType, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline, percent,
@@ -171,19 +172,9 @@ fn in_their_order(case: &ProgramContext<'_>, relaid: &[(BufferId, u64)]) -> Opti
     ))
 }
 
-/// The dimension of an array that is padded: of the two that lie innermost, the one that fills its tile the least.
-fn padded_dimension(node: &ShapeNode) -> Option<i64> {
-    let order = node.order_in_memory()?;
-    let innermost = order.iter().take(2).filter_map(|&at| node.dimensions.get(at as usize).copied());
-    let tile = node.layout.as_ref().and_then(|layout| layout.tiles.first());
-    let tile = tile.into_iter().flat_map(|tile| tile.iter().rev().copied()).chain(std::iter::repeat(1));
-    // Padded to the next multiple of the tile.
-    let filled = |&(size, tile): &(i64, i64)| {
-        let tile = tile.max(1);
-        let padded = (size + tile - 1) / tile * tile;
-        size as f64 / padded.max(1) as f64
-    };
-    innermost.zip(tile).min_by(|a, b| filled(a).total_cmp(&filled(b))).map(|row| row.0)
+/// The dimension of an array whose padding takes most.
+fn padded_dimension(node: &ShapeNode) -> Option<u64> {
+    by_dimension(node).into_iter().max_by_key(|dimension| dimension.bytes).map(|dimension| dimension.padding.size)
 }
 
 /// How to do without copies that are padded, in words.

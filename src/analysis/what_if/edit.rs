@@ -25,7 +25,7 @@ pub enum Edit {
     Unpad(i64),
     /// Multiplies the batch per device by a factor.
     Batch(f64),
-    /// Runs the step on this many micro-batches in turn and sums their gradients. One ([`LOOP`]) stands for those that there
+    /// Runs the step on this many micro-batches in turn and sums their gradients; [`IN_LOOP`] stands for those that there
     /// are, written out, in a loop of the program.
     Micro(u32),
     /// Shards arguments into this many parts, one per device.
@@ -50,7 +50,10 @@ pub enum Edit {
 /// The scope of [`Edit::Remat`] that means the body of the loops.
 pub const SCAN: &str = "scan";
 
-/// What is written for [`Edit::Micro`] of one.
+/// In place of a number of micro-batches: those that are written out, in a loop.
+pub const IN_LOOP: u32 = 1;
+
+/// What is written for [`IN_LOOP`].
 pub const LOOP: &str = "loop";
 
 /// The scope of [`Edit::Chunk`] that means buffers with the vocabulary as a dimension.
@@ -167,7 +170,7 @@ impl fmt::Display for Edit {
             Self::Dim(from, to) => write!(f, "dim {from} {to}"),
             Self::Unpad(size) => write!(f, "unpad {size}"),
             Self::Batch(factor) => write!(f, "batch {factor}"),
-            Self::Micro(1) => write!(f, "micro {LOOP}"),
+            Self::Micro(IN_LOOP) => write!(f, "micro {LOOP}"),
             Self::Micro(parts) => write!(f, "micro {parts}"),
             Self::Shard(arguments, parts) => write!(f, "shard {arguments} {parts}"),
             Self::Constrain(parts) => write!(f, "constrain {parts}"),
@@ -232,7 +235,7 @@ impl Edit {
                 format!("1/{:.0} of the batch", 1.0 / factor)
             }
             Self::Batch(factor) => format!("Batch times {factor}"),
-            Self::Micro(1) => "Micro-batches in a loop".to_owned(),
+            Self::Micro(IN_LOOP) => "Micro-batches in a loop".to_owned(),
             Self::Micro(parts) => format!("{parts} micro-batches"),
             Self::Shard(arguments, parts) => format!("Shard {} {parts} ways", arguments.in_words()),
             Self::Constrain(parts) => format!("Shard activations {parts} ways"),
@@ -313,7 +316,7 @@ impl FromStr for Edit {
             }
             "unpad" => Ok(Self::Unpad(number(rest, "a dimension", |&d: &i64| d > 0)?)),
             "batch" => Ok(Self::Batch(number(rest, "a factor above 0", |f: &f64| f.is_finite() && *f > 0.0)?)),
-            "micro" if rest == LOOP => Ok(Self::Micro(1)),
+            "micro" if rest == LOOP => Ok(Self::Micro(IN_LOOP)),
             "micro" => Ok(Self::Micro(number(rest, "a number of parts", |&n: &u32| n > 1)?)),
             "shard" => {
                 let form = "shard ARG[,ARG…] N";

@@ -2,6 +2,7 @@
 
 use super::base::{Base, Role};
 use super::batch::products;
+use super::edit::IN_LOOP;
 use super::memory::{Memory, Owner};
 use super::state::State;
 use crate::analysis::names::pass::Pass;
@@ -146,7 +147,9 @@ fn holds(node: &ShapeNode, size: i64) -> bool {
 impl State<'_> {
     /// Micro-batches: arguments stay, temporaries hold one part of the batch, and the gradients of all weights are kept
     /// from the first part to the last.
-    pub(super) fn micro(&mut self, parts: i64) {
+    pub(super) fn micro(&mut self, parts: u32) {
+        let is_in_loop = parts == IN_LOOP;
+        let parts = i64::from(parts);
         let Some(batch) = self.batch_to_change() else { return };
         let memory = self.memory;
         if !memory.has_backward() {
@@ -154,9 +157,9 @@ impl State<'_> {
             return;
         }
         match memory.written_out(self.program).filter(|_| !self.is_rolled_up) {
-            Some(written_out) if parts == 1 => return self.roll_up(written_out),
+            Some(written_out) if is_in_loop => return self.roll_up(written_out),
             Some(written_out) => return self.divide_further((batch, batch / written_out), parts),
-            None if parts == 1 => {
+            None if is_in_loop => {
                 self.warn("`micro loop` changes nothing: no micro-batches are written out".to_owned());
                 return;
             }

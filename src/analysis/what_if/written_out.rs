@@ -70,9 +70,9 @@ impl Memory {
             let node = program.buffer_node(self.base[row].buffer).filter(|node| node.dimensions.len() > 1);
             let Some(node) = node else { continue };
             let whole = whole_of(program, self, row, node);
-            for (dimensions, counts) in [whole.as_slice(), &node.dimensions].into_iter().zip(&mut counts) {
-                elements.insert(element_count(dimensions));
-                counts.entry(outline(dimensions)).or_default().0 += 1;
+            for (node, counts) in [&whole, node].into_iter().zip(&mut counts) {
+                elements.insert(node.element_count());
+                counts.entry(outline(&node.dimensions)).or_default().0 += 1;
             }
         }
         let is_product: Vec<bool> =
@@ -106,16 +106,13 @@ fn of_most(counts: &Counts) -> Option<i64> {
     most.map(|row| i64::from(row.0))
 }
 
-fn element_count(dimensions: &[i64]) -> u64 {
-    dimensions.iter().fold(1u64, |product, size| product.saturating_mul(size.unsigned_abs()))
-}
-
-/// The dimensions of a weight on all devices: its gradient is summed before it is divided.
-fn whole_of(program: &Program, memory: &Memory, row: usize, node: &ShapeNode) -> Vec<i64> {
-    let Role::Argument { number, .. } = memory.base[row].role else { return node.dimensions.clone() };
+/// A weight as it is on all devices: its gradient is summed before it is divided.
+fn whole_of(program: &Program, memory: &Memory, row: usize, node: &ShapeNode) -> ShapeNode {
+    let Role::Argument { number, .. } = memory.base[row].role else { return node.clone() };
     let tiles = program.sharding_of_parameter(number).map_or(&[][..], |sharding| sharding.tiles.as_slice());
     let parts = tiles.iter().copied().chain(std::iter::repeat(1));
-    node.dimensions.iter().zip(parts).map(|(&size, parts)| size.saturating_mul(parts.max(1))).collect()
+    let whole = node.dimensions.iter().zip(parts).map(|(&size, parts)| size.saturating_mul(parts.max(1)));
+    ShapeNode::array(node.element_type, whole.collect())
 }
 
 impl State<'_> {

@@ -6,22 +6,9 @@ import jax.numpy as jnp
 import optax
 from jax.sharding import NamedSharding, PartitionSpec as P
 
-from pieces import HALF, causal, shardings
+from haiku_pieces import Layer
+from pieces import HALF, shardings
 from recipe import Program, largest_dimension, mesh, placed
-
-
-class Layer(hk.Module):
-    def __init__(self, heads, name=None):
-        super().__init__(name=name)
-        self.heads = heads
-
-    def __call__(self, x):
-        width = x.shape[-1]
-        norm = lambda name: hk.LayerNorm(-1, True, True, name=name)
-        h = norm("ln_1")(x)
-        q, k, v = (hk.Linear(width, name=n)(h).reshape(*h.shape[:2], self.heads, -1) for n in ("query", "key", "value"))
-        x = x + hk.Linear(width, name="proj")(causal(q, k, v).reshape(x.shape))
-        return x + hk.Linear(width, name="mlp_out")(jax.nn.gelu(hk.Linear(4 * width, name="mlp_in")(norm("ln_2")(x))))
 
 
 def rlhf(topology, chips, batch, length=1024, words=50304, width=1280, heads=20, depth=24, remat=False, zero=False, donate=True):
