@@ -14,7 +14,7 @@ use super::offload;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::stages;
 use crate::analysis::class::Class;
-use crate::analysis::flow::is_gathered;
+use crate::analysis::flow::collective::is_gathered;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
@@ -182,7 +182,7 @@ fn most_alike(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<usize> {
 
 /// Advice to run a step on parts of the batch; `None` where there are none.
 fn micro(case: &ProgramContext<'_>) -> Option<String> {
-    case.memory.data.first().filter(|data| data.batch() > 1)?;
+    case.memory.data.first().filter(|data| data.batch() > 1 && !case.memory.is_batch_of_state())?;
     let results = if case.normalises_over_the_batch() {
         "batch normalisation then sees one part at a time, which changes results a little"
     } else {

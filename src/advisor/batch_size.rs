@@ -121,10 +121,11 @@ const fn share_in_words(half: i64, now: i64) -> &'static str {
 const MICRO: [u32; 8] = [2, 3, 4, 5, 7, 8, 16, 32];
 
 /// The numbers of micro-batches to try, fewest first: those of [`equal_parts`]. Those that are written out run in a loop,
-/// whatever their number.
+/// whatever their number. None where the step collects its samples itself.
 pub fn micro_batches(case: &ProgramContext<'_>) -> impl Iterator<Item = u32> + Clone {
     let in_loop = case.memory.written_out(case.program).map(|_| IN_LOOP);
-    in_loop.into_iter().chain(equal_parts(case).filter(move |_| in_loop.is_none()))
+    let is_collected = case.memory.is_batch_of_state();
+    in_loop.into_iter().chain(equal_parts(case).filter(move |_| in_loop.is_none() && !is_collected))
 }
 
 /// Numbers of equal parts of what the step runs on at once now.
@@ -189,14 +190,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let largest = largest(case);
     let unit = unit(sharing(case));
+    let up_to = |size: i64| if size == 1 { "a batch of 1".to_owned() } else { format!("up to about {size}") };
     let fitting = match largest {
-        Some((size, now)) if size < now && size > 0 => format!(
-            "; {} {unit} is predicted to fit",
-            if size == 1 { "a batch of 1".to_owned() } else { format!("up to about {size}") }
-        ),
+        Some((size, now)) if size < now && size > 0 => format!("; {} {unit} is predicted to fit", up_to(size)),
         Some((0, _)) => match largest_maybe(case) {
             Some(size) if size > 0 => {
-                format!("; up to about {size} {unit} cannot be ruled out, as the compiler may recompute more")
+                format!("; {} {unit} cannot be ruled out, as the compiler may recompute more", up_to(size))
             }
             _ => format!("; not even a batch of {micro} fits"),
         },
@@ -238,7 +237,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         "keep results the same where the loss is a mean over samples"
     };
-    if is_training(case) {
+    if is_training(case) && case.memory.is_batch_of_state() {
+        finding.advice.push(
+            "each update then learns from fewer samples: to keep their number, add up the gradients of several rollouts"
+                .to_owned(),
+        );
+    } else if is_training(case) {
         let how = Library::of(case).micro_batches(None);
         let summed = case.memory.summed_parts(case.program);
         let is_divisible = micro_batches(case).next().is_some();

@@ -7,9 +7,11 @@ use super::layout_copy;
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::{Class, Reason};
-use crate::analysis::flow::holds_gathered;
+use crate::analysis::flow::Value;
+use crate::analysis::flow::collective::{gathered_from, holds_gathered};
+use crate::analysis::flow::made_of::made_of;
 use crate::analysis::what_if::batch::DataArgument;
-use crate::model::Bytes;
+use crate::model::{Bytes, InstructionId};
 
 /// Name of the rule.
 pub const NAME: &str = "gathered";
@@ -20,6 +22,12 @@ const KEPT_ALONG: &str = "divide such a weight along a dimension that the result
 /// What [`KEPT_ALONG`] costs where the batch is divided over the same devices.
 const ACTIVATIONS_INSTEAD: &str =
     "; where the batch is divided over the same devices, it gathers the activations instead";
+
+/// What to do about a cache that is gathered.
+const CACHE: &str = "let each device attend with its own heads: constrain queries, keys and values to the cache's sharding (`jax.lax.with_sharding_constraint`) after keys and values are repeated for more query heads, or do not repeat them (grouped-query attention, as in `jax.nn.dot_product_attention`); the reshape of repeated heads makes the compiler gather them all";
+
+/// What to do about weights of many layers that are unpacked at once.
+const UNPACKED: &str = "unpack the weights of one layer at a time: layers in `jax.lax.scan`, or `jax.lax.optimization_barrier` over a layer's input and its quantised weights, without which the compiler may unpack those of all layers ahead; `jax.checkpoint` around each layer unpacks them again in the backward pass instead of keeping them";
 
 /// Share of the largest weight that is gathered, from which on the activations that would be gathered in its place are no
 /// less to speak of.
@@ -46,6 +54,19 @@ pub(super) fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
     holds_gathered(case.program, t.buffer)
 }
 
+/// The cache that a gathered array is made of, where it is: its path.
+fn cache_of(case: &ProgramContext<'_>, t: &AtPeak) -> Option<String> {
+    let (program, classes) = (case.program, case.analysis.classes(case.program));
+    let at = program.buffers.instruction_of(t.buffer)?;
+    let from = gathered_from(program, Value { at, index: program.buffer_index(t.buffer) })?;
+    let is_cache = |at: &InstructionId| {
+        let base = case.memory.base.iter().find(|base| program.buffers.instruction_of(base.buffer) == Some(*at));
+        base.is_some_and(|base| classes.of(base.buffer) == Class::Cache)
+    };
+    let path = program.text.op_name(made_of(program, from).arguments.into_iter().find(is_cache)?);
+    Some(path).filter(|path| !path.is_empty())
+}
+
 /// The advice to divide a weight along a dimension of its product's result, which only helps where the activations that
 /// are then gathered take less than the weight.
 fn keep_along(case: &ProgramContext<'_>, largest: Option<&AtPeak>) -> Option<String> {
@@ -63,22 +84,27 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_copy =
         |t: &&AtPeak, reason: Reason| classes.of(t.buffer) == Class::Weight && classes.reason(t.buffer) == reason;
     let is_brought = |t: &&AtPeak| is_copy(t, Reason::Gathered) || is_gather(case, t);
+    let is_unpacked = |t: &&AtPeak| is_copy(t, Reason::Unpacked);
     let gathered: Vec<&AtPeak> = case.peak.iter().filter(is_brought).collect();
     // Copies in another layout have a rule of their own.
-    let is_cast =
-        |t: &&AtPeak| is_copy(t, Reason::CopyOfArgument) && layout_copy::copied_argument(case, t.buffer).is_none();
+    let is_cast = |t: &&AtPeak| {
+        is_unpacked(t) || (is_copy(t, Reason::CopyOfArgument) && layout_copy::copied_argument(case, t.buffer).is_none())
+    };
     let copied: Vec<&AtPeak> = case.peak.iter().filter(|t| is_cast(t) && !is_brought(t)).collect();
     let sum = |held: &[&AtPeak]| held.iter().map(|t| t.size).total();
     let (whole, casts) = (sum(&gathered), sum(&copied));
     if !case.is_worth(whole.saturating_add(casts)) {
         return;
     }
+    let unpacked = copied.iter().copied().filter(is_unpacked).map(|t| t.size).total();
+    let are_unpacked = unpacked.saturating_mul(2) > casts;
     let is_cause = case.is_share(whole.saturating_add(casts), CAUSE);
     let mut finding = if is_cause { case.finding(NAME) } else { case.remedy(NAME) };
     let mut held: Vec<&AtPeak> = gathered.iter().chain(&copied).copied().collect();
     held.sort_by_key(|t| (std::cmp::Reverse(t.size), t.buffer));
     case.stake(&mut finding, whole.saturating_add(casts));
-    let are_weights = gathered.iter().all(|t| classes.of(t.buffer) == Class::Weight);
+    let of_weights = gathered.iter().filter(|t| classes.of(t.buffer) == Class::Weight).map(|t| t.size).total();
+    let are_weights = of_weights.saturating_mul(2) > whole;
     let verb = |count: usize| if count == 1 { "takes" } else { "take" };
     finding.title = if whole >= casts {
         let what = match (are_weights, gathered.len()) {
@@ -89,8 +115,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         };
         format!("{what} from other devices {} {} at the peak", verb(gathered.len()), Bytes(whole).short())
     } else {
-        let what = if copied.len() == 1 { "A copy of a weight" } else { "Copies of weights" };
-        format!("{what} {} {} at the peak", verb(copied.len()), Bytes(casts).short())
+        let what = match (are_unpacked, copied.len()) {
+            (true, _) => "What quantised weights are unpacked into",
+            (false, 1) => "A copy of a weight",
+            (false, _) => "Copies of weights",
+        };
+        let verb = if are_unpacked { "takes" } else { verb(copied.len()) };
+        format!("{what} {verb} {} at the peak", Bytes(casts).short())
     };
     let mut parts = Vec::new();
     if whole > 0 {
@@ -98,16 +129,28 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         parts.push(format!("{arrays} gathered from other devices ({})", Bytes(whole).short()));
     }
     if casts > 0 {
-        let arrays = counted(copied.len(), "cast or copy of a weight", "casts or copies of weights");
+        let arrays = if are_unpacked {
+            counted(copied.len(), "array made of quantised weights", "arrays made of quantised weights")
+        } else {
+            counted(copied.len(), "cast or copy of a weight", "casts or copies of weights")
+        };
         parts.push(format!("{arrays} ({})", Bytes(casts).short()));
     }
     finding.why = format!("Live at the peak: {}; the largest is {}.", parts.join(" and "), case.describe_first(&held));
+    let largest = gathered.iter().copied().max_by_key(|t| t.size);
+    let cache = largest.and_then(|t| cache_of(case, t));
+    if let Some(path) = &cache {
+        let _ = write!(finding.why, " It is made of `{path}`, of which each device has its part.");
+        finding.advice.push(CACHE.to_owned());
+    }
     // What a loop gathers in each of its steps is that of one layer, and gone after it.
     let in_loops = gathered.iter().filter(|t| case.is_in_loop(t)).count();
     // One array at a time is no store of many layers: what reads it wants all of it.
     if in_loops > 0 && in_loops == gathered.len() {
         let them = if gathered.len() == 1 { "it" } else { "them" };
         let _ = write!(finding.why, " A loop gathers {them} for one of its steps at a time.");
+    } else if cache.is_some() {
+        // Not of the layers' weights.
     } else if gathered.len() > 1 && (of_one(&gathered, whole) || has_scan(case)) {
         finding.advice.extend(keep_along(case, gathered.iter().copied().max_by_key(|t| t.size)));
     } else if gathered.len() > 1 && !case.memory.has_backward() {
@@ -128,10 +171,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             "most of them are experts: divided over devices by expert{own}, each device computes its own for the tokens of all, and does not gather the others'"
         ));
     }
+    if are_unpacked && case.is_worth(unpacked) {
+        finding.advice.push(UNPACKED.to_owned());
+    }
     let is_narrow = |t: &&&AtPeak| case.node(t.buffer).is_some_and(|node| !node.element_type.is_wide_float());
     let narrow: u64 = copied.iter().filter(is_narrow).map(|t| t.size).total();
     let (wide, weights) = case.wide_of_weights();
-    if case.is_worth(casts) && narrow.saturating_mul(2) > casts && wide.saturating_mul(2) > weights {
+    if !are_unpacked && case.is_worth(casts) && narrow.saturating_mul(2) > casts && wide.saturating_mul(2) > weights {
         finding.advice.push(
             if case.memory.kept.stacks.is_empty() {
                 "cast weights where a layer uses them, inside the checkpointed function, not all of them before the first layer"

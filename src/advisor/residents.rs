@@ -1,5 +1,7 @@
 //! Rule `residents`: arguments of one kind that are the largest part of the peak, where no other finding says so.
 
+use std::collections::BTreeMap;
+
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::made_of::Kinds;
@@ -177,6 +179,13 @@ fn report(
         case.node(case.memory.base[row.1].buffer).is_some_and(|node| node.element_type.is_wide_float())
     };
     let wide = rows.iter().filter(is_wide).map(|row| row.0).total();
+    // Narrower than 16 bits is 8.
+    let is_half = |row: &&(u64, usize)| {
+        case.node(case.memory.base[row.1].buffer).is_some_and(|node| node.element_type.storage_bits() <= 16)
+    };
+    let half = rows.iter().filter(is_half).map(|row| row.0).total();
+    let advice =
+        if half.saturating_mul(2) > bytes { advice.replace("(bfloat16, int8)", "(int8)") } else { advice.to_owned() };
     let advice = match Library::of(case).narrow_moments(case).filter(|_| case.is_worth(wide)) {
         Some(option) => advice.replace("`mu_dtype=jnp.bfloat16`", option),
         None => advice.replace("`mu_dtype=jnp.bfloat16`, ", "").replace(", `mu_dtype=jnp.bfloat16`", ""),
@@ -249,7 +258,13 @@ fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) ->
     }
     let whole = rows.iter().filter(|row| parts(case, row.1) <= 1).map(|row| row.0).total();
     let twice = u64::from(devices).saturating_mul(2);
-    let divided = rows.first().map_or(1, |row| parts(case, row.1)).max(1).unsigned_abs();
+    // The parts that most bytes are divided into.
+    let mut by_parts: BTreeMap<i64, u64> = BTreeMap::new();
+    for &(size, row) in rows {
+        let sum = by_parts.entry(parts(case, row).max(1)).or_default();
+        *sum = sum.saturating_add(size);
+    }
+    let divided = by_parts.into_iter().max_by_key(|found| found.1).map_or(1, |found| found.0).unsigned_abs();
     if whole.saturating_mul(2) > bytes {
         format!(": now every device holds {} in full", Bytes(whole).short())
     } else if divided < u64::from(devices) {

@@ -91,8 +91,10 @@ pub(super) fn parts(case: &ProgramContext<'_>, row: usize) -> i64 {
 struct Twins {
     /// Bytes of all of them.
     all: u64,
-    /// Bytes of those that are neither gathered from other devices nor made for another layout.
+    /// Bytes of those that are neither gathered from other devices nor made for another layout or in a wider type.
     copies: u64,
+    /// Bytes of those in a wider type than the caches.
+    widened: u64,
     /// Those that are padded where the cache is not: a loop works on them.
     padded: Vec<(BufferId, u64)>,
     /// Those in another order of dimensions that no finding about copies tells: a loop works on them, too.
@@ -132,8 +134,13 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
     };
     let is_packed = nodes().all(|node| !is_padded(node));
     let is_padded_copy = |t: &&AtPeak| is_packed && case.node(t.buffer).is_some_and(is_padded);
+    let widest = nodes().map(|node| node.element_type.storage_bits()).max().unwrap_or(0);
+    let is_widened = |t: &&AtPeak| {
+        case.node(t.buffer).is_some_and(|node| node.element_type.storage_bits() > widest) && !is_gather(case, t)
+    };
     let is_other = |t: &&AtPeak| {
         is_gather(case, t)
+            || is_widened(t)
             || copied_argument(case, t.buffer).is_some()
             || case.node(t.buffer).is_some_and(is_relaid)
             || is_transposed(t)
@@ -149,7 +156,8 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
             && (is_transposed(t) || case.node(t.buffer).is_some_and(is_relaid) && is_named_copy(t))
     };
     let relaid = case.peak.iter().filter(is_twin).filter(is_worked_on).map(|t| (t.buffer, t.size)).collect();
-    Twins { all, copies: all.saturating_sub(others), padded, relaid }
+    let widened = case.peak.iter().filter(is_twin).filter(is_widened).map(|t| t.size).total();
+    Twins { all, copies: all.saturating_sub(others), widened, padded, relaid }
 }
 
 /// How to do without copies in another order of dimensions, in words.
@@ -242,7 +250,7 @@ fn is_collected(case: &ProgramContext<'_>, rows: &[usize]) -> bool {
 /// Looks for state that takes most of the memory.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
-    let Twins { all: twins, copies, padded, relaid } = twins(case);
+    let Twins { all: twins, copies, widened, padded, relaid } = twins(case);
     if case.is_share(case.memory.temporaries().saturating_sub(twins), TEMPORARIES) {
         return;
     }
@@ -346,9 +354,17 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push(format!("shard it over the {devices} devices {along}; it shrinks exactly in proportion"));
     }
     if case.is_worth(copies) {
+        let how = if case.program.instructions.opcode.contains(&Opcode::WHILE) {
+            "carry it through the loop and update it in place (`jax.lax.dynamic_update_slice` on the carry of `jax.lax.fori_loop` or `scan`), instead of scanning over it and collecting the results"
+        } else {
+            "update it in place (`jax.lax.dynamic_update_slice`), and read nothing of the old one after that"
+        };
+        finding.advice.push(format!("{} of temporaries are second copies of it: {how}", Bytes(copies).short()));
+    }
+    if case.is_worth(widened) {
         finding.advice.push(format!(
-            "{} of temporaries are second copies of it: carry it through the loop and update it in place (`jax.lax.dynamic_update_slice` on the carry of `jax.lax.fori_loop` or `scan`), instead of scanning over it and collecting the results",
-            Bytes(copies).short()
+            "{} of temporaries hold a part of it in a wider type: multiply it in its own (`preferred_element_type=jnp.float32` keeps sums exact); where each sequence has a single query, the compiler may widen it all the same",
+            Bytes(widened).short()
         ));
     }
     finding.advice.extend(without_padding(case, &padded));

@@ -8,6 +8,7 @@ use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::{batch_size, fragmentation, padding, precision};
 use crate::analysis::flow::loops::{Role, is_written_by_users};
+use crate::analysis::names::scope::path;
 use crate::analysis::what_if::{EVERY, Edit};
 use crate::model::{BufferId, Bytes, FastSet, Opcode, percent};
 
@@ -173,9 +174,20 @@ fn largest(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     words.collect::<Vec<String>>().join("; ")
 }
 
+/// Whether an array is another one of the peak in another order, such as all samples shuffled.
+fn is_reordered(case: &ProgramContext<'_>, t: &AtPeak, held: &[&AtPeak]) -> bool {
+    let size = |t: &AtPeak| case.node(t.buffer).map(|node| (node.element_type, node.element_count()));
+    let is_gather = || path(case.name(t.family)).last() == Some(&"gather");
+    is_gather() && held.iter().any(|other| other.buffer != t.buffer && size(other) == size(t))
+}
+
 /// What helps against temporaries, whatever they are.
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], may_be_cut: bool) {
-    if may_be_cut {
+    let is_shuffled = held.iter().take(MOST).any(|t| is_reordered(case, t, held));
+    if is_shuffled {
+        finding.advice.push("rows gathered in another order are a copy of all of them: gather those of one part where it is used, inside the loop over the parts (shuffle the indices, not the samples)".to_owned());
+    }
+    if may_be_cut && !is_shuffled {
         // Decompositions take 32 bits or more.
         let is_wide = held.iter().take(MOST).any(|t| case.decompositions().of_buffer(case.program, t.buffer).is_some());
         // Of 8 bits, there is no narrower type.
@@ -210,7 +222,13 @@ fn checkpoint(case: &ProgramContext<'_>, finding: &mut Finding, findings: &[Find
             return;
         }
     }
-    finding
-        .advice
-        .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());
+    let are_floats = || {
+        let floats = case.peak.iter().filter(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_float()));
+        floats.map(|t| t.size).total().saturating_mul(2) > case.peak.iter().map(|t| t.size).total()
+    };
+    if are_floats() {
+        finding
+            .advice
+            .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());
+    }
 }

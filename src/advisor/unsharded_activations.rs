@@ -1,8 +1,10 @@
 //! Rule `unsharded_activations`: temporaries that hold the global batch on every device.
 
 use super::finding::{ChangesResults, Finding};
-use super::program_context::{ProgramContext, Total};
+use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use crate::analysis::names::scope::path;
 use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::batch::DataArgument;
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -13,7 +15,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(batch) = case.memory.global_batch(case.program) else { return };
     // What is divided over the same devices along another dimension is as small as if it were divided along the batch.
     let whole = case.memory.whole_batches(case.program, &case.peak.iter().map(|t| t.buffer).collect());
-    let held: Vec<_> = case.peak.iter().filter(|t| whole.contains(&t.buffer)).collect();
+    // Of a function that is mapped over devices, sizes are those of one device.
+    let is_mapped = |t: &AtPeak| path(case.name(t.family)).contains(&"shard_map");
+    let held: Vec<_> = case.peak.iter().filter(|t| whole.contains(&t.buffer) && !is_mapped(t)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_worth(bytes) {
         return;
@@ -25,16 +29,22 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let data = case.memory.data.iter().find(|d| d.parts == batch.parts);
-    let local = data.map_or(0, crate::analysis::what_if::batch::DataArgument::batch);
+    let local = batch.of_each();
+    // A loop over micro-batches has one of them at a time.
+    let (what, held_by) = match data.map_or(local, DataArgument::batch) / local.max(1) {
+        ..=1 => ("global batch", format!("The data arguments hold a batch of {local} per device")),
+        parts => ("micro-batch", format!("Each of {parts} micro-batches has {local} samples per device")),
+    };
     finding.at_stake_bytes = Some(Bytes(bytes - bytes / u64::from(parts)));
     finding.title = format!(
-        "{} of temporaries hold the global batch of all {parts} devices: {}",
+        "{} of temporaries hold the {what} of all {parts} devices: {}",
         Bytes(bytes).short(),
         finding.less(" if sharded")
     );
     finding.why = format!(
-        "The data arguments hold a batch of {local} per device, but {} temporaries at the peak hold {} (all {parts} devices), the largest {}. This happens when nothing constrains the activations, and weights are sharded over the batch axis or a reshape merges the batch with another dimension: the compiler then shards the wrong dimension, or none, and every device keeps the whole batch.",
-        held.len(),
+        "{held_by}, but {} at the peak {} {} (all {parts} devices), the largest {}. This happens when nothing constrains the activations, and weights are sharded over the batch axis or a reshape merges the batch with another dimension: the compiler then shards the wrong dimension, or none, and every device keeps the whole batch.",
+        counted(held.len(), "temporary", "temporaries"),
+        if held.len() == 1 { "holds" } else { "hold" },
         local.saturating_mul(batch.parts),
         case.describe_first(&held)
     );

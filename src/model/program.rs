@@ -366,6 +366,22 @@ impl Program {
             && self.text.custom_call_target(instruction) == "ConcatBitcast"
     }
 
+    /// The collective, such as an all-gather, that an instruction begins or ends, where other work runs beside it: the root
+    /// of the fusion that does it.
+    #[must_use]
+    pub fn begun_or_ended(&self, root: InstructionId) -> Option<InstructionId> {
+        if self.instructions.opcode.get(root.index()) != Some(&Opcode::CUSTOM_CALL) {
+            return None;
+        }
+        // What is begun is all that the one is given; what is ended comes after the arrays of the collective.
+        let place = match self.text.custom_call_target(root).as_str() {
+            "AsyncCollectiveStart" => 0,
+            "AsyncCollectiveDone" => 2,
+            _ => return None,
+        };
+        self.instructions.operands_of(root).get(place).filter(|&&row| row != NO_ROW).map(|&row| InstructionId(row))
+    }
+
     /// Shape of the defining instruction and the buffer's node in it; `None` if unknown.
     #[must_use]
     pub fn buffer_shape(&self, buffer: BufferId) -> Option<(&Shape, u32)> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use highwater::advisor::{Severity, advise, advise_unless};
+use highwater::advisor::{Severity, advise, advise_against, advise_unless};
 use highwater::analysis::what_if::{Depth, Edit};
 use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, Stop, Stopped, Verdict};
 use highwater::model::{Bytes, Capacity, MemorySpace};
@@ -189,6 +189,20 @@ fn micro_batches_that_are_in_memory_at_once_are_told() {
     let words: Vec<String> = written_out.iter().map(ToString::to_string).collect();
     assert!(!words.iter().any(|words| words.contains("one after the other, so the batch")), "{words:?}");
     assert!(of("after").iter().all(|finding| finding.rule != "micro_batches"), "a scan runs them one after the other");
+}
+
+#[test]
+fn samples_that_the_step_collects_itself_are_not_divided_into_micro_batches() {
+    let path = Files::of_project().ending("pairs/rollout_v5e/before.hlo.pb");
+    let profile = open_path(&path, &Progress::default()).expect("opens");
+    let analysis = ProfileAnalysis::new(&profile);
+    let advice = advise_against(&profile, &analysis, Some(Bytes(3 << 30)));
+    let words: Vec<String> = advice.findings.iter().map(ToString::to_string).collect();
+    assert!(words.iter().any(|words| words.contains("shuffle the indices, not the samples")), "{words:?}");
+    assert!(words.iter().any(|words| words.contains("each update then learns from fewer samples")), "{words:?}");
+    assert!(!words.iter().any(|words| words.contains("micro") || words.contains("global batch")), "{words:?}");
+    let plans: Vec<String> = advice.plans.iter().map(|plan| plan.summary.clone()).collect();
+    assert!(plans.iter().all(|plan| !plan.contains("micro")) && !plans.is_empty(), "{plans:?}");
 }
 
 #[test]

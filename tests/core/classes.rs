@@ -199,3 +199,43 @@ fn what_a_loop_passes_on_has_a_name() {
     let carried = carried.expect("the hidden states that layers hand on");
     assert_eq!(labels.op_name(program, carried), "made from down");
 }
+
+#[test]
+fn what_quantised_weights_are_unpacked_into_are_weights() {
+    let (profile, analysis) = open(&Files::of_project().case("v5e_quantised"));
+    let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+    let classes = own.classes(program);
+    let of = |wanted: &str| {
+        let rows = (0..program.buffers.len()).map(BufferId::from_index);
+        let mut found = rows.filter(|&buffer| own.labels(program).op_name(program, buffer).contains(wanted));
+        found.next().map(|buffer| (classes.of(buffer), classes.reason(buffer)))
+    };
+    assert_eq!(of("model['layers'][0]['up']['qvalue']"), Some((Class::Weight, Reason::WeightName)));
+    let unpacked = (0..program.buffers.len())
+        .map(BufferId::from_index)
+        .filter(|&buffer| classes.reason(buffer) == Reason::Unpacked);
+    let shapes: Vec<Vec<i64>> =
+        unpacked.filter_map(|buffer| Some(program.buffer_node(buffer)?.dimensions.clone())).collect();
+    assert!(shapes.len() >= 6, "{shapes:?}");
+    let is_whole = |dimensions: &Vec<i64>| dimensions.iter().product::<i64>() == 4096 * 1024;
+    assert!(shapes.iter().all(is_whole), "not activations of as many numbers: {shapes:?}");
+}
+
+#[test]
+fn arrays_that_fusions_carry_for_a_collective_have_its_name() {
+    let (profile, analysis) = open(&Files::of_project().case("v5e_gathered"));
+    let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+    let (labels, classes) = (own.labels(program), own.classes(program));
+    let name = |wanted: &str| {
+        let rows = (0..program.buffers.len()).map(BufferId::from_index);
+        let mut found = rows.filter(|&buffer| program.buffer_name(buffer) == wanted);
+        found.next().map(|buffer| (labels.op_name(program, buffer), classes.of(buffer)))
+    };
+    let gathered = |path: &str| Some((format!("gathered from other devices: {path}"), Class::Weight));
+    assert_eq!(name("copy-start.25{0}"), gathered("model['layers'][3]['up']"), "a copy of what is gathered");
+    let carried = (0..program.buffers.len())
+        .map(BufferId::from_index)
+        .filter(|&buffer| program.buffer_name(buffer).starts_with("fusion."))
+        .filter(|&buffer| labels.op_name(program, buffer).starts_with("gathered from other devices: model"));
+    assert!(carried.count() > 0, "what a fusion of a product carries on");
+}

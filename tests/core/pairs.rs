@@ -62,6 +62,11 @@ const PAIRS: &[Pair] = &[
     pair("idle_checkpoint_v5e", "v5e", &["remat layer_*"], Allowed::Share(0.06), true),
     // Two micro-batches in a loop of Python are in memory together, in a scan one after the other.
     pair("written_out_v5e", "v5e", &["micro loop"], Allowed::Share(0.06), true),
+    // Heads of the caches are divided over the devices, as many on each as have been taken for samples behind points.
+    pair("decode_heads_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.02), true),
+    // What is learned from is collected from the environments whose state is passed on, and shuffled.
+    pair("rollout_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.02), true),
+    pair("rollout_short_v5e", "v5e", &["dim 128 64"], Allowed::Share(0.02), true),
     // A loop over blocks of the positions in each layer: of fewer positions there are fewer blocks.
     pair("blocks_short_v5e", "v5e", &["dim 4096 2048"], Allowed::Share(0.08), true),
     // The larger batch fills the lanes, and the padding of the channels goes.

@@ -12,6 +12,9 @@ use crate::model::{Allocation, BufferId, FastMap, FastSet, Opcode, Program, Shap
 /// Share of a container's bytes that must be of one class for the rest to follow.
 const MAJORITY: f64 = 0.8;
 
+/// Samples never have elements of so few bits; a truth value takes a byte.
+const FEW_BITS: u32 = 4;
+
 /// An argument before its class is known.
 struct Argument<'a> {
     /// Its number in the entry computation.
@@ -278,6 +281,9 @@ fn by_flow(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) 
             (true, _) if rank > 0 => (Class::Weight, Reason::UpdatedFromGradient),
             _ => (Class::Input, Reason::StateReturned),
         };
+    }
+    if argument.node.is_some_and(|node| node.element_type.is_array() && node.element_type.storage_bits() <= FEW_BITS) {
+        return (Class::Weight, Reason::FewBits);
     }
     if argument.is_whole() || argument.node.is_some_and(|node| node.element_type.name() == "pred") {
         return (Class::Input, Reason::Integers);

@@ -5,19 +5,22 @@ mod argument;
 pub mod origin;
 mod per_sample;
 mod reason;
+mod unpacked;
 
 use rayon::prelude::*;
 
 use super::ProgramAnalysis;
 use super::flow::argument::entry_parameter;
+use super::flow::collective::{gathered_from, is_permute};
 use super::flow::loops::Role;
-use super::flow::{Value, computed, is_all_gather, is_permute};
+use super::flow::{Value, computed};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
 use super::program::category;
 use crate::model::{BufferId, Bytes, Category, FastMap, InstructionId, Program};
 use origin::Origin;
 pub use reason::{Certainty, Reason};
+use unpacked::Quantised;
 
 /// The purpose of a buffer, in terms of training and inference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -111,6 +114,8 @@ impl Classes {
         let arguments =
             argument::classes(program, analysis.argument_paths(program), passes.contains(&Pass::Backward), steps);
         let backward = first_backward(program, analysis, &passes);
+        let quantised =
+            Quantised::new(program, |number| arguments.get(&number).is_some_and(|found| found.0 == Class::Weight));
         let class_of = |row: usize| -> (Class, Reason) {
             let buffer = BufferId::from_index(row);
             match category(program, buffer) {
@@ -120,6 +125,7 @@ impl Classes {
                     let found = number.and_then(|number| arguments.get(&number).copied());
                     found.unwrap_or((Class::Weight, Reason::Argument))
                 }
+                Category::Temporary if quantised.is_unpacked(program, buffer) => (Class::Weight, Reason::Unpacked),
                 Category::Temporary => temporary(program, analysis, buffer, &arguments, &passes, backward),
                 other => (Class::of_category(other), Reason::Compiler),
             }
@@ -229,8 +235,9 @@ fn temporary(
     // What a loop gathers is one step's part of a stack; in a product whose parts are exchanged while others are computed,
     // devices hand on what they have of a weight.
     let value = computed(program, Value { at: instruction, index: program.buffer_index(buffer) });
-    if (is_all_gather(program, value.at) || is_permute(program, value.at))
-        && let Some(from) = entry_parameter(program, &analysis.labels(program).loops, &value, true)
+    let part = gathered_from(program, value.clone()).or_else(|| is_permute(program, value.at).then_some(value));
+    if let Some(part) = part
+        && let Some(from) = entry_parameter(program, &analysis.labels(program).loops, &part, true)
         && let Some(number) = program.instructions.argument.get(from.index())
         && let Some(&(class, _)) = arguments.get(&i64::from(*number))
     {

@@ -73,6 +73,10 @@ pub enum Reason {
     RowForEachSample,
     /// It holds what an argument holds: a copy, a cast, a prefetch.
     CopyOfArgument,
+    /// What a weight that is stored in few bits is unpacked into.
+    Unpacked,
+    /// Elements of 4 bits or less, which samples never have.
+    FewBits,
     /// An all-gathered argument.
     Gathered,
     /// A loop of the forward pass writes a slice of it in each step, and the backward pass reads it.
@@ -147,6 +151,8 @@ impl Reason {
                 "it and the arguments beside it have as many rows each, and none is named as a weight"
             }
             Self::CopyOfArgument => "it is a copy of an argument",
+            Self::Unpacked => "unpacked from a weight that is stored in fewer bits",
+            Self::FewBits => "an argument with elements of 4 bits or less that is not returned",
             Self::Gathered => "an argument gathered from other devices",
             Self::SavedByLoop => "a loop of the forward pass saves it for the backward pass",
             Self::CollectedByLoop => "a loop of the backward pass writes it",

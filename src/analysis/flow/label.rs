@@ -6,10 +6,11 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::argument::moved_by;
+use super::collective::{Beside, before_collectives, beside, gathered_from, is_all_gather, is_exchange};
 use super::like_weights::{like_weights, weights_like};
 use super::loops::{Loops, Part, Role};
 use super::steps::{LoopSteps, Steps};
-use super::{Value, argument, handed_on, is_all_gather, node_at, opcode, operand};
+use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
 use crate::analysis::names::short_path::short_path;
 use crate::analysis::names::{lookup, scope};
@@ -60,6 +61,9 @@ impl Arguments {
 /// How the label of a copy of an argument begins.
 pub const COPY_OF: &str = "copy of ";
 
+/// What all-gathers make.
+const GATHERED: &str = "gathered from other devices";
+
 /// A label for a value, and what it is based on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Label {
@@ -106,14 +110,32 @@ impl Labels {
             return place.map(|place| Label::plain(format!("args[{place}]")));
         }
         let value = Value { at, index: program.buffer_index(buffer) };
-        if let Some(part) = self.stack(program, &value, 0) {
+        // The arrays of a collective that a fusion carries on beside its own work have nothing to do with that work.
+        let (value, collective) = match beside(program, &super::computed(program, value.clone())) {
+            Some(Beside::Made(collective)) => {
+                (gathered_from(program, value.clone()).unwrap_or(value), Some(collective))
+            }
+            Some(Beside::Taken(from)) => {
+                if let Some(own) = updated_argument(program, buffer) {
+                    return Some(own);
+                }
+                (before_collectives(program, from), None)
+            }
+            None => (value, None),
+        };
+        if let Some(part) = self.stack(program, &value, 0).filter(|_| collective.is_none()) {
             return Some(self.stack_label(program, part, known));
         }
         if let Some(path) = self.copied_argument(program, &value) {
+            if collective.is_some_and(|collective| is_all_gather(program, collective)) {
+                return Some(Label::plain(format!("{GATHERED}: {path}")));
+            }
             let text = format!("{COPY_OF}{path}");
             return Some(Label { copy_of: path, ..Label::plain(text) });
         }
-        let name = program.text.op_name(at);
+        let is_resolved = collective.is_some() || value.at != at;
+        let at = collective.unwrap_or(value.at);
+        let name = if is_resolved { String::new() } else { program.text.op_name(at) };
         let is_borrowed = name.is_empty();
         // A prefetch has no name; its operand's is its own.
         let own = if is_borrowed { self.loops.op_name(program, at) } else { name };
@@ -134,17 +156,22 @@ impl Labels {
         }
         let Some(made_from) = self.made_from(program, &value, known) else {
             if own.is_empty() && is_all_gather(program, at) {
-                return Some(Label::plain("gathered from other devices".to_owned()));
+                return Some(Label::plain(GATHERED.to_owned()));
             }
             let start = || program.computation_of(at).and_then(|computation| self.loops.start(computation));
             return self
                 .in_loop(program, &value, known)
                 .or_else(|| updated_argument(program, buffer))
                 .or_else(|| read_by(program, at))
-                .or_else(|| start().and_then(|start| read_by(program, start)));
+                .or_else(|| start().and_then(|start| read_by(program, start)))
+                // A name that tells no part of the model is better than none.
+                .or_else(|| {
+                    (is_borrowed && !own.is_empty() && opcode(program, at) != Opcode::TUPLE)
+                        .then(|| Label::borrowed(own.clone()))
+                });
         };
         if own.is_empty() && is_all_gather(program, at) {
-            return Some(Label::plain(format!("gathered from other devices: {made_from}")));
+            return Some(Label::plain(format!("{GATHERED}: {made_from}")));
         }
         if let Some((_, _)) = scope::argument(&own) {
             return Some(Label::plain(format!("made from {made_from}")));
@@ -639,16 +666,6 @@ fn is_product_within(program: &Program, at: InstructionId, deepest: usize) -> bo
     let called = || program.instructions.called_by(at).iter().filter_map(|c| program.computations.get(c.index()));
     is_fusion
         && called().any(|c| (c.start..c.end).any(|row| is_product_within(program, InstructionId(row), deepest - 1)))
-}
-
-/// Whether an instruction exchanges data between devices so that each has others' instead of its own.
-fn is_exchange(program: &Program, at: InstructionId) -> bool {
-    let is_all_to_all = |at: InstructionId| program.opcode_name(at).contains("all-to-all");
-    let started = || {
-        let called = program.instructions.called_by(at);
-        called.iter().filter_map(|&called| super::root(program, called)).any(is_all_to_all)
-    };
-    is_all_to_all(at) || (opcode(program, at) == Opcode::ASYNC_START && started())
 }
 
 #[cfg(test)]

@@ -2,16 +2,18 @@
 //! made from. Uses instructions only, never names.
 
 pub mod argument;
+pub mod collective;
 pub mod dimensions;
 pub mod label;
 mod like_weights;
 pub mod loops;
 pub mod loss_in_parts;
+pub mod made_of;
 pub mod results;
 pub mod softmax;
 pub mod steps;
 
-use crate::model::{BufferId, ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
+use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
 /// Most steps to trace back.
 const MAX_STEPS: usize = 64;
@@ -143,45 +145,6 @@ pub fn computed(program: &Program, value: Value) -> Value {
         }
     }
     value
-}
-
-/// Whether an instruction is an all-gather, or a part of an asynchronous one.
-#[must_use]
-pub fn is_all_gather(program: &Program, at: InstructionId) -> bool {
-    program.opcode_name(at).starts_with("all-gather")
-}
-
-/// Whether an instruction is a collective permute, or a part of an asynchronous one.
-#[must_use]
-pub fn is_permute(program: &Program, at: InstructionId) -> bool {
-    matches!(
-        opcode(program, at),
-        Opcode::COLLECTIVE_PERMUTE | Opcode::COLLECTIVE_PERMUTE_START | Opcode::COLLECTIVE_PERMUTE_DONE
-    )
-}
-
-/// Whether a value is what an all-gather has brought together, or a copy of it: by the opcode of what computes it, by the
-/// name of the fusion that it was put into, or by what is in the fusion that ends an asynchronous one.
-#[must_use]
-pub fn is_gathered(program: &Program, value: Value) -> bool {
-    let at = computed(program, value).at;
-    let name = program.text.instruction_name(at);
-    let holds_one = || {
-        let of = |computation: &crate::model::Computation| (computation.start..computation.end).map(InstructionId);
-        let called = program.instructions.called_by(at).iter();
-        let mut inside = called.filter_map(|called| program.computations.get(called.index())).flat_map(of);
-        inside.any(|at| is_all_gather(program, at))
-    };
-    is_all_gather(program, at)
-        || name.starts_with("all-gather")
-        || (name.starts_with("async-collective-done") && holds_one())
-}
-
-/// As [`is_gathered`], of a buffer.
-#[must_use]
-pub fn holds_gathered(program: &Program, buffer: BufferId) -> bool {
-    let made = program.buffers.instruction_of(buffer);
-    made.is_some_and(|at| is_gathered(program, Value { at, index: program.buffer_index(buffer) }))
 }
 
 /// Whether a value is an array that holds nothing yet: one number everywhere, or memory that was only allocated.

@@ -57,7 +57,19 @@ const WEIGHT_LEAVES: &[&str] =
     &["kernel", "bias", "scale", "embedding", "input_embedding", "gamma", "beta", "lora_a", "lora_b"];
 
 /// Path words found only in weights.
-const WEIGHTS: &[&str] = &["params", "param", "parameters", "weights", "weight", "kernel", "embedding", "embed"];
+const WEIGHTS: &[&str] = &[
+    "params",
+    "param",
+    "parameters",
+    "weights",
+    "weight",
+    "kernel",
+    "embedding",
+    "embed",
+    "qvalue",
+    "qweight",
+    "qrhs",
+];
 
 /// Words for samples anywhere in a path.
 const SAMPLES: &[&str] = &[

@@ -69,6 +69,11 @@ fn source(program: &Program, instruction: InstructionId) -> Option<InstructionId
         | Opcode::ASYNC_START
         | Opcode::ASYNC_UPDATE
         | Opcode::ASYNC_DONE => Some(InstructionId(first)),
+        // Begins a collective, whose name only the collective has.
+        Opcode::FUSION => {
+            let called = program.instructions.called_by(instruction).first()?;
+            program.begun_or_ended(InstructionId(program.computations.get(called.index())?.root))
+        }
         _ => matches!(program.opcode_name(instruction), "reshape" | "transpose" | "convert")
             .then_some(InstructionId(first)),
     }

@@ -104,16 +104,25 @@ pub fn data_arguments(
         .filter_map(|base| Some(node_of(program, base)?.dimensions.as_slice()))
         .collect();
     let mapped = batch_of_mapped(program, bases, &is_kept);
+    // Leading dimensions of what is given besides caches as integers, such as the last token of each sample.
+    let of_tokens: FastSet<i64> = bases
+        .iter()
+        .filter(|base| matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) == Class::Input)
+        .filter_map(|base| node_of(program, base).filter(|node| node.element_type.is_index()))
+        .filter_map(|node| node.dimensions.first().copied())
+        .collect();
     // Whether the batch is the second dimension: a loop goes over the first, of parts of the batch or of time; or the
     // second is sharded as the first of another argument is; or it counts samples of points.
-    let comes_second = |node: &ShapeNode, tiles: &[i64]| {
+    let comes_second = |node: &ShapeNode, tiles: &[i64], is_cache: bool| {
         let [first, size, ref rest @ ..] = node.dimensions[..] else { return false };
+        // A cache is divided by its heads as well.
+        let are_points = || are_points_before_samples(node, tiles) && !(is_cache && of_tokens.contains(&first));
         let parts = tiles.get(1).copied().unwrap_or(1);
         (mapped.is_some() && first == 1)
             || (!rest.is_empty() && looped.contains(&first))
             || leading.contains(&(size, parts))
             || (parts > 1 && found_steps.contains(&first))
-            || are_points_before_samples(node, tiles)
+            || are_points()
     };
     let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
         let mut found = Vec::new();
@@ -130,7 +139,7 @@ pub fn data_arguments(
             let tiles = tiles_of(*number);
             let mut parts = tiles.first().copied().unwrap_or(1).max(1);
             let mut dimensions = node.dimensions.clone();
-            if (parts <= 1 || mapped.is_some()) && comes_second(node, tiles) {
+            if (parts <= 1 || mapped.is_some()) && comes_second(node, tiles, classes.of(base.buffer) == Class::Cache) {
                 parts = tiles.get(1).copied().unwrap_or(1).max(1);
                 dimensions.swap(0, 1);
             } else if let Some(place) = samples_behind(node, tiles).filter(|_| classes.of(base.buffer) != Class::Cache)
@@ -170,6 +179,12 @@ pub fn data_arguments(
     };
     if data.is_empty() {
         data = candidates(&is_divided, false);
+        if data.is_empty() {
+            data = rows_of_state(candidates(
+                &|base, _, path, _| holds_state(path) && classes.of(base.buffer) == Class::Input,
+                true,
+            ));
+        }
     } else if data.iter().all(|data| data.parts <= 1) {
         // What is divided tells more than a name that stands on what all devices have, such as one simulator's data.
         let bytes = |data: &[DataArgument]| data.iter().map(|data| bases[data.base as usize].size).sum::<u64>();
@@ -246,6 +261,17 @@ pub fn data_arguments(
     let more = candidates(&|base, node, path, parts| of_batch(base, node, path, parts), true);
     data.extend(more.into_iter().filter(|data| !known.contains(&data.base) && data.batch() == batch));
     data
+}
+
+/// Fewest arrays of state that show how many rows it has.
+const LEAST_ROWS: usize = 3;
+
+/// State with a row for each of as many samples, such as environments: its arrays, if all of them have as many rows.
+fn rows_of_state(state: Vec<DataArgument>) -> Vec<DataArgument> {
+    let rows = |data: &DataArgument| (data.batch(), data.parts);
+    let first = state.first().map(rows).filter(|first| first.0 > 1);
+    let are_alike = state.len() >= LEAST_ROWS && state.iter().all(|data| Some(rows(data)) == first);
+    if are_alike { state } else { Vec::new() }
 }
 
 /// Share of the arguments that must begin with a dimension of the devices.

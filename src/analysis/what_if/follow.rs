@@ -10,8 +10,9 @@ use super::resize;
 use super::saved_for_backward::is_among;
 use super::state::State;
 use crate::analysis::class::origin;
+use crate::analysis::flow::collective::is_all_gather;
 use crate::analysis::flow::results::Flow;
-use crate::analysis::flow::{Value, beginning_of_part, is_all_gather};
+use crate::analysis::flow::{Value, beginning_of_part};
 use crate::analysis::once::once;
 use crate::model::{BufferId, ElementType, Program, ShapeNode, outline};
 

@@ -7,6 +7,7 @@ use super::base::{Base, Role};
 use super::follows::{Divided, Follows};
 use super::global_batch::{BatchDevices, FromFlow};
 use super::memory::{Item, Memory, Owner};
+use super::saved_for_backward::is_among;
 use crate::analysis::flow::dimensions::{Mark, follow};
 use crate::analysis::once::once;
 use crate::model::{BufferId, FastMap, FastSet, Program};
@@ -55,8 +56,24 @@ impl Memory {
                     (base.buffer, Mark { is_length, ..Mark::whole(dimension, size) })
                 })
             });
-            self.following(program, &seeds.collect::<Vec<_>>())
+            let mut seeds: Vec<(BufferId, Mark)> = seeds.collect();
+            if seeds.is_empty() && size > 1 {
+                seeds = self.collected_in_steps(program, size);
+            }
+            self.following(program, &seeds)
         })
+    }
+
+    /// What loops of so many steps collect or save, step by step, as dimensions to follow.
+    fn collected_in_steps(&self, program: &Program, steps: i64) -> Vec<(BufferId, Mark)> {
+        let is_filled = |owner: Owner| {
+            let Owner::Family(row) = owner else { return false };
+            is_among(&self.kept.collected, row as usize) || self.kept.is_stack(row as usize)
+        };
+        let has_steps =
+            |item: &&Item| program.buffer_node(item.buffer).is_some_and(|node| node.dimensions.first() == Some(&steps));
+        let filled = self.items.iter().filter(|item| is_filled(item.owner)).filter(has_steps);
+        filled.map(|item| (item.buffer, Mark::whole(0, steps))).collect()
     }
 
     /// The dimensions of each item in which a device has its part only, as the weights that it is made from are divided

@@ -199,14 +199,20 @@ pub(super) struct FromFlow {
 }
 
 impl GlobalBatch {
+    /// `micro_batches` is how many parts of the batch a loop goes over: of its steps, one part is the batch.
     pub(super) fn new(
         program: &Program,
         bases: &[Base],
-        data: &[DataArgument],
+        (data, micro_batches): (&[DataArgument], i64),
         layers: impl Iterator<Item = i64>,
     ) -> Option<Self> {
         let parts = data.iter().map(|d| d.parts).max().filter(|&parts| parts > 1)?;
-        let divided: Vec<DataArgument> = data.iter().filter(|d| d.parts == parts).cloned().collect();
+        let mut divided: Vec<DataArgument> = data.iter().filter(|d| d.parts == parts).cloned().collect();
+        if divided.first().is_some_and(|data| micro_batches > 1 && data.batch() % micro_batches == 0) {
+            for first in divided.iter_mut().filter_map(|data| data.dimensions.first_mut()) {
+                *first /= micro_batches;
+            }
+        }
         // One sample on each of a few devices is a number that much else has, such as the heads of a layer.
         let is_telling = |&batch: &i64| batch > 1 || parts >= batch_by_shape::LEAST_FACTOR;
         let batch = divided.first().map(DataArgument::batch).filter(is_telling)?;
@@ -235,6 +241,12 @@ impl GlobalBatch {
             layers: layers.collect(),
             batch,
         })
+    }
+
+    /// The batch of each device, of one micro-batch where a loop goes over several.
+    #[must_use]
+    pub const fn of_each(&self) -> i64 {
+        self.batch
     }
 
     /// Index of the dimension of a buffer that holds the global batch, by its sizes, with what the data flow tells.

@@ -5,6 +5,7 @@ use super::batch::products;
 use super::edit::IN_LOOP;
 use super::memory::{Memory, Owner};
 use super::state::State;
+use crate::analysis::names::argument::holds_state;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::model::{FastSet, Opcode, Program, ShapeNode, outline};
@@ -27,6 +28,17 @@ impl Memory {
     pub fn micro_batches(&self, program: &Program) -> i64 {
         let batch = self.data.first().map_or(1, super::batch::DataArgument::batch);
         self.part_of_batch(program).map_or(1, |part| batch / part.max(1)).max(1)
+    }
+
+    /// Whether the batch counts rows of state that the program passes on, such as environments, rather than samples: what is
+    /// collected from them is what it learns from.
+    #[must_use]
+    pub fn is_batch_of_state(&self) -> bool {
+        let is_state = |row: u32| {
+            let role = self.base.get(row as usize).map(|base| &base.role);
+            matches!(role, Some(Role::Argument { path, .. }) if holds_state(path))
+        };
+        !self.data.is_empty() && self.data.iter().all(|data| is_state(data.base))
     }
 
     /// Of how many parts of the batch a step adds up gradients already: those of [`Self::micro_batches`], or those that its

@@ -14,7 +14,7 @@ use super::global_batch::BatchDevices;
 use super::memory::Memory;
 use super::segments::Segments;
 use super::state::State;
-use crate::analysis::flow::holds_gathered;
+use crate::analysis::flow::collective::holds_gathered;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::model::{BufferId, Bytes, FastMap, FastSet, Program, ShapeNode, outline};

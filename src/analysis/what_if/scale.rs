@@ -9,7 +9,7 @@ use super::memory::{Memory, Owner};
 use super::resize;
 use super::saved_for_backward::{LEAST_CUT, is_among};
 use super::state::State;
-use crate::analysis::flow::{holds_gathered, is_all_gather};
+use crate::analysis::flow::collective::{holds_gathered, is_all_gather};
 use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
@@ -40,7 +40,8 @@ impl Memory {
             return None;
         }
         let layers = self.kept.stacks.iter().map(|stack| stack.layers);
-        once(&self.global_batch, || GlobalBatch::new(program, &self.base, &self.data, layers)).as_ref()
+        let parts = self.parts_of_loop.unwrap_or(1);
+        once(&self.global_batch, || GlobalBatch::new(program, &self.base, (&self.data, parts), layers)).as_ref()
     }
 
     /// Batch per device below which the compiler computes the program's convolutions in other shapes; `None` if it has

@@ -284,7 +284,8 @@ fn sentence(batch: &BatchReport) -> String {
     let maybe = if fits > 0 && may_fit > fits.saturating_mul(MOST_APART) {
         "; more cannot be ruled out, as the compiler may recompute more".to_owned()
     } else if may_fit > fits {
-        format!("; up to about {} cannot be ruled out, as the compiler may recompute more", count(may_fit))
+        let these = if may_fit == 1 { "a batch of 1".to_owned() } else { format!("up to about {}", count(may_fit)) };
+        format!("; {these} cannot be ruled out, as the compiler may recompute more")
     } else {
         String::new()
     };

@@ -242,6 +242,17 @@ fn gather(found: &mut Found, numbers: &DimensionNumbers, operands: &[Option<Oper
     }
     let indices = operands.get(1).copied().flatten();
     let first = operands.first().copied().flatten();
+    // As many rows as there are: all of them in another order, of which no part is left that had one.
+    if let (Some(rows), &[taken], [to]) = (first, &numbers.collapsed[..], &by_index[..])
+        && !indices.is_some_and(|indices| follows(&indices))
+        && let (Ok(taken), Ok(dimension)) = (usize::try_from(taken), u32::try_from(*to))
+        && rows.0.dimensions.get(taken) == result.dimensions.get(*to)
+    {
+        for mark in rows.1.iter().filter(|mark| mark.is_known() && mark.dimension as usize == taken) {
+            add(&mut found.marks, Mark { dimension, inner: 1, ..*mark });
+        }
+        return;
+    }
     // Rows of what follows, chosen by what does not.
     found.is_lost |= first.is_some_and(|first| follows(&first)) && !indices.is_some_and(|indices| follows(&indices));
     if let Some(indices) = indices {
@@ -371,6 +382,13 @@ mod tests {
         assert_eq!(rows, [mark(0, 1, 4)]);
         let chosen = found(Kind::Gather, &numbers, &[(&[512, 64], &[mark(0, 128, 4)]), (&[9, 9, 1], &[])], &[9, 9, 64]);
         assert_eq!(chosen, [Mark::UNKNOWN], "rows of samples that something else chooses");
+        let gather = GatherNumbers { offset: vec![1], collapsed: vec![0], index_vector: 1, operand_batching: vec![] };
+        let numbers = DimensionNumbers { gather, ..DimensionNumbers::default() };
+        let shuffled = |rows: i64| {
+            found(Kind::Gather, &numbers, &[(&[512, 64], &[mark(0, 128, 4)]), (&[rows, 1], &[])], &[rows, 64])
+        };
+        assert_eq!(shuffled(512), [mark(0, 1, 4)], "all rows in another order");
+        assert_eq!(shuffled(9), [Mark::UNKNOWN]);
     }
 
     #[test]

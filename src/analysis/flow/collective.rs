@@ -1,0 +1,133 @@
+//! Collectives: what brings together the parts of an array that devices have, or exchanges them, on its own or beside other
+//! work.
+
+use super::{MAX_STEPS, Value, computed, opcode, operand, root};
+use crate::model::{BufferId, Computation, InstructionId, Opcode, Program};
+
+/// Whether an instruction is an all-gather, or a part of an asynchronous one.
+#[must_use]
+pub fn is_all_gather(program: &Program, at: InstructionId) -> bool {
+    program.opcode_name(at).starts_with("all-gather")
+}
+
+/// Whether an instruction is a collective permute, or a part of an asynchronous one.
+#[must_use]
+pub fn is_permute(program: &Program, at: InstructionId) -> bool {
+    matches!(
+        opcode(program, at),
+        Opcode::COLLECTIVE_PERMUTE | Opcode::COLLECTIVE_PERMUTE_START | Opcode::COLLECTIVE_PERMUTE_DONE
+    )
+}
+
+/// Whether an instruction exchanges data between devices so that each has others' instead of its own.
+pub(super) fn is_exchange(program: &Program, at: InstructionId) -> bool {
+    let is_all_to_all = |at: InstructionId| program.opcode_name(at).contains("all-to-all");
+    let started = || {
+        let called = program.instructions.called_by(at);
+        called.iter().filter_map(|&called| root(program, called)).any(is_all_to_all)
+    };
+    is_all_to_all(at) || (opcode(program, at) == Opcode::ASYNC_START && started())
+}
+
+/// What an element of a fusion's result is, where the fusion runs a part of a collective beside its own work.
+pub(super) enum Beside {
+    /// What the collective takes: a value of the program around.
+    Taken(Value),
+    /// What the collective makes: the collective, inside the fusion.
+    Made(InstructionId),
+}
+
+/// What a value is to the collective that its fusion runs beside its own work; `None` for all else. The TPU's compiler
+/// begins such a collective in one fusion, carries it on in others, whose results hold its arrays besides their own, and
+/// ends it in a last one.
+pub(super) fn beside(program: &Program, value: &Value) -> Option<Beside> {
+    if opcode(program, value.at) != Opcode::FUSION {
+        return None;
+    }
+    let &called = program.instructions.called_by(value.at).first()?;
+    let root = root(program, called)?;
+    let taken = |collective: InstructionId| {
+        let parameter = operand(program, collective, 0).filter(|&from| opcode(program, from) == Opcode::PARAMETER)?;
+        let place = *program.instructions.argument.get(parameter.index())? as usize;
+        Some(Beside::Taken(Value::whole(operand(program, value.at, place)?)))
+    };
+    match (opcode(program, root), &value.index[..]) {
+        (Opcode::CUSTOM_CALL, index) => {
+            let collective = program.begun_or_ended(root)?;
+            if index == [0] { taken(collective) } else { Some(Beside::Made(collective)) }
+        }
+        (Opcode::TUPLE, &[place]) => {
+            let element = operand(program, root, usize::try_from(place).ok()?)?;
+            let is_one = |at: &InstructionId| is_collective(program, *at);
+            if opcode(program, element) != Opcode::PARAMETER {
+                return is_one(&element).then_some(Beside::Made(element));
+            }
+            let own = program.computations.get(called.index())?;
+            let collective = rows(own).find(is_one)?;
+            if operand(program, collective, 0) == Some(element) {
+                return taken(collective);
+            }
+            let is_alike =
+                program.shape_of(element)?.root().dimensions == program.shape_of(collective)?.root().dimensions;
+            is_alike.then_some(Beside::Made(collective))
+        }
+        _ => None,
+    }
+}
+
+/// As [`computed`], also back through fusions that only carry the value on to a collective.
+pub(super) fn before_collectives(program: &Program, value: Value) -> Value {
+    let mut value = computed(program, value);
+    for _ in 0..MAX_STEPS {
+        match beside(program, &value) {
+            Some(Beside::Taken(from)) => value = computed(program, from),
+            _ => break,
+        }
+    }
+    value
+}
+
+fn rows(computation: &Computation) -> impl Iterator<Item = InstructionId> + use<> {
+    (computation.start..computation.end).map(InstructionId)
+}
+
+/// Whether an instruction gives devices what others have.
+fn is_collective(program: &Program, at: InstructionId) -> bool {
+    let name = program.opcode_name(at);
+    ["all-gather", "all-reduce", "all-to-all", "reduce-scatter", "collective-permute"].contains(&name)
+}
+
+/// Whether a value is what an all-gather has brought together, or a copy of it: by the opcode of what computes it, by the
+/// name of the fusion that it was put into, or by what a fusion runs beside its own work.
+#[must_use]
+pub fn is_gathered(program: &Program, value: Value) -> bool {
+    let value = computed(program, value);
+    is_all_gather(program, value.at)
+        || program.text.instruction_name(value.at).starts_with("all-gather")
+        || matches!(beside(program, &value), Some(Beside::Made(collective)) if is_all_gather(program, collective))
+}
+
+/// The part of an array that each device has, of which an all-gather brings together the whole that a value is.
+#[must_use]
+pub fn gathered_from(program: &Program, value: Value) -> Option<Value> {
+    let value = computed(program, value);
+    let from = if is_all_gather(program, value.at) {
+        operand(program, value.at, 0)?
+    } else {
+        let Some(Beside::Made(collective)) = beside(program, &value) else { return None };
+        if !is_all_gather(program, collective) {
+            return None;
+        }
+        let parameter = operand(program, collective, 0).filter(|&from| opcode(program, from) == Opcode::PARAMETER)?;
+        let place = *program.instructions.argument.get(parameter.index())? as usize;
+        operand(program, value.at, place)?
+    };
+    Some(before_collectives(program, Value::whole(from)))
+}
+
+/// As [`is_gathered`], of a buffer.
+#[must_use]
+pub fn holds_gathered(program: &Program, buffer: BufferId) -> bool {
+    let made = program.buffers.instruction_of(buffer);
+    made.is_some_and(|at| is_gathered(program, Value { at, index: program.buffer_index(buffer) }))
+}
