@@ -4,6 +4,9 @@
 use std::collections::HashSet;
 
 use super::flow::argument::moved_by;
+use super::flow::label::Labels;
+use super::flow::loops::Role;
+use super::flow::steps::Steps;
 use super::flow::{Value, handed_on};
 use super::names::layer::{Layer, Layers};
 use super::names::lookup::op_name;
@@ -54,16 +57,16 @@ struct Reader {
 impl LayerUse {
     /// Looks for layers; `sequence` are the rows of the instructions in program order. Empty if there are none.
     #[must_use]
-    pub fn new(program: &Program, sequence: &[u32]) -> Self {
-        let readers = readers(program, sequence);
+    pub fn new(program: &Program, labels: &Labels, sequence: &[u32]) -> Self {
+        let readers = readers(program, labels, sequence);
         let by_argument = Self::by_argument(program, &readers);
         if by_argument.layers.is_empty() { Self::by_position(program, &readers) } else { by_argument }
     }
 
     /// As [`Self::new`], by the containers of arguments alone, where these show clearly more layers than `named` ones.
     #[must_use]
-    pub fn of_more_than(named: usize, program: &Program, sequence: &[u32]) -> Option<Self> {
-        let found = Self::by_argument(program, &readers(program, sequence));
+    pub fn of_more_than(named: usize, program: &Program, labels: &Labels, sequence: &[u32]) -> Option<Self> {
+        let found = Self::by_argument(program, &readers(program, labels, sequence));
         (found.layers.len() >= LEAST_LAYERS.max(named * 2)).then_some(found)
     }
 
@@ -115,7 +118,9 @@ impl LayerUse {
     }
 
     fn by_position(program: &Program, readers: &[Reader]) -> Self {
-        let forward: Vec<&Reader> = readers.iter().filter(|reader| reader.pass == Pass::Forward).collect();
+        // What repeats in a loop over parts of the batch is not looked at.
+        let is_meant = |reader: &&Reader| reader.pass == Pass::Forward && program.is_in_entry(reader.at);
+        let forward: Vec<&Reader> = readers.iter().filter(is_meant).collect();
         let kinds: Vec<Kind> = forward.iter().map(|reader| Kind::of(program, reader.at)).collect();
         let mut runs = Vec::new();
         periods(&kinds, 0, &mut runs);
@@ -260,19 +265,49 @@ fn periods(kinds: &[Kind], offset: usize, runs: &mut Vec<Run>) {
     periods(&kinds[end..], offset + end, runs);
 }
 
-/// The operations of the entry that read an argument. Casts, copies and prefetches do not, but what reads their result.
-fn readers(program: &Program, sequence: &[u32]) -> Vec<Reader> {
+/// What a loop over parts of the batch is given as an element of its state, and hands on as it is: the value outside of it.
+fn given_to_parts(program: &Program, labels: &Labels, at: InstructionId) -> Option<InstructionId> {
+    let from = handed_on(program, &Value::whole(at))?;
+    if program.instructions.opcode.get(from.at.index()) != Some(&Opcode::PARAMETER) {
+        return None;
+    }
+    let of_loop = labels.loops.caller(program.computation_of(from.at)?)?;
+    let part = labels.loops.part(of_loop, &from.index)?;
+    if labels.steps.of(of_loop) != Steps::MicroBatches || part.role != Role::Unchanged {
+        return None;
+    }
+    let state = *program.instructions.operands_of(of_loop).first().filter(|&&row| row != NO_ROW)?;
+    handed_on(program, &Value { at: InstructionId(state), index: from.index }).map(|value| value.at)
+}
+
+/// Whether an instruction runs once in each step, or once for each part of the batch.
+fn is_in_step(program: &Program, labels: &Labels, at: InstructionId) -> bool {
+    program.is_in_entry(at)
+        || program
+            .computation_of(at)
+            .and_then(|computation| labels.loops.caller(computation))
+            .is_some_and(|of_loop| program.is_in_entry(of_loop) && labels.steps.of(of_loop) == Steps::MicroBatches)
+}
+
+/// The operations of a step that read an argument, those of a loop over parts of the batch, too. Casts, copies and
+/// prefetches do not, but what reads their result.
+fn readers(program: &Program, labels: &Labels, sequence: &[u32]) -> Vec<Reader> {
     let mut origin = vec![NO_ROW; program.instructions.opcode.len()];
     let mut readers = Vec::new();
     let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
     for &row in sequence {
         let at = InstructionId(row);
-        if !program.is_in_entry(at) {
+        if !is_in_step(program, labels, at) {
             continue;
         }
         let known = |from: InstructionId| origin.get(from.index()).copied().unwrap_or(NO_ROW);
         let from = match program.instructions.opcode.get(at.index()) {
+            Some(&Opcode::PARAMETER) if !program.is_in_entry(at) => NO_ROW,
             Some(&Opcode::PARAMETER) => row,
+            Some(&Opcode::GET_TUPLE_ELEMENT) if !program.is_in_entry(at) => {
+                let own = handed_on(program, &Value::whole(at)).map_or(NO_ROW, |value| known(value.at));
+                given_to_parts(program, labels, at).map_or(own, known)
+            }
             Some(&Opcode::FUSION) => moved_by(program, at, true).map_or(NO_ROW, known),
             _ => match handed_on(program, &Value::whole(at)) {
                 Some(value) => known(value.at),

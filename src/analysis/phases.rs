@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use super::flow::label::Labels;
 use super::layer_use::LayerUse;
 use super::live_range::LiveRanges;
 use super::names::layer::Layers;
@@ -49,7 +50,7 @@ struct Seen {
 impl Phases {
     /// Infers the phases from op names; samples the steps of a long program.
     #[must_use]
-    pub fn new(program: &Program, live: &LiveRanges) -> Self {
+    pub fn new(program: &Program, labels: &Labels, live: &LiveRanges) -> Self {
         let sequence = live.sequence();
         let stride = sequence.len().div_ceil(MOST_STEPS).max(1);
         let named: Vec<(u32, String)> = sequence
@@ -62,7 +63,7 @@ impl Phases {
         let layers = Layers::new(named.iter().map(|(_, name)| name.as_str()));
         let passes: Vec<Pass> = named.iter().map(|(_, name)| pass_of(name)).collect();
         let is_unnamed = layers.is_empty() && passes.contains(&Pass::Backward);
-        let used = if is_unnamed { LayerUse::new(program, sequence) } else { LayerUse::default() };
+        let used = if is_unnamed { LayerUse::new(program, labels, sequence) } else { LayerUse::default() };
         let marks = used.marks.iter().filter_map(|mark| Some((mark.at.0, mark.layer? as usize)));
         let marks: HashMap<u32, usize> = marks.collect();
         let mut names: Vec<String> = used.layers.into_iter().map(|layer| layer.name).collect();

@@ -30,7 +30,8 @@ impl Aligned {
     pub fn new(before: Scene<'_>, after: Scene<'_>) -> Self {
         let passes = |scene: Scene<'_>| {
             let live = scene.analysis.live.as_ref();
-            live.map(|live| Phases::new(scene.program, live).passes).unwrap_or_default()
+            live.map(|live| Phases::new(scene.program, scene.analysis.labels(scene.program), live).passes)
+                .unwrap_or_default()
         };
         let there = passes(before);
         let shared = passes(after).into_iter().filter_map(|pass| {

@@ -115,8 +115,9 @@ impl Turn {
         let time_of = |point: u32| 2 * points.partition_point(|&p| p < point) as u32;
         let known = Layers::new(names.iter().map(String::as_str));
         // Two modules of equal names, inside each of many layers that the names do not show, are no layers.
-        let used =
-            (few_layers(&known, names)).and_then(|named| LayerUse::of_more_than(named, program, live.sequence()));
+        let labels = analysis.labels(program);
+        let used = (few_layers(&known, names))
+            .and_then(|named| LayerUse::of_more_than(named, program, labels, live.sequence()));
         let known = if used.is_some() { Layers::default() } else { known };
         let mut turn = Self { round, at, ..Self::default() };
         let mut rows: FastMap<Layer, u32> = FastMap::default();
@@ -144,7 +145,7 @@ impl Turn {
         turn.is_read_again = vec![false; families.list.len()];
         let evicted = Evicted::new(program, live, families, forward);
         let windows: Vec<Window> = if known.is_empty() {
-            let used = used.unwrap_or_else(|| LayerUse::new(program, live.sequence()));
+            let used = used.unwrap_or_else(|| LayerUse::new(program, labels, live.sequence()));
             turn.layers = used.layers;
             let marks = used.marks.iter().filter_map(|mark| Some((live.point_of(mark.at.0)?, mark)));
             let is_meant = |&(point, mark): &(u32, &Mark)| {
