@@ -282,11 +282,11 @@ fn given_to_parts(program: &Program, labels: &Labels, at: InstructionId) -> Opti
 
 /// Whether an instruction runs once in each step, or once for each part of the batch.
 fn is_in_step(program: &Program, labels: &Labels, at: InstructionId) -> bool {
-    program.is_in_entry(at)
-        || program
-            .computation_of(at)
-            .and_then(|computation| labels.loops.caller(computation))
-            .is_some_and(|of_loop| program.is_in_entry(of_loop) && labels.steps.of(of_loop) == Steps::MicroBatches)
+    if program.is_in_entry(at) || labels.steps.micro_batches.is_none() {
+        return program.is_in_entry(at);
+    }
+    let of_loop = program.computation_of(at).and_then(|computation| labels.loops.caller(computation));
+    of_loop.is_some_and(|at| program.is_in_entry(at) && labels.steps.of(at) == Steps::MicroBatches)
 }
 
 /// The operations of a step that read an argument, those of a loop over parts of the batch, too. Casts, copies and

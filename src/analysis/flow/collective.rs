@@ -30,7 +30,7 @@ pub(super) fn is_exchange(program: &Program, at: InstructionId) -> bool {
 }
 
 /// What an element of a fusion's result is, where the fusion runs a part of a collective beside its own work.
-pub(super) enum Beside {
+enum Beside {
     /// What the collective takes: a value of the program around.
     Taken(Value),
     /// What the collective makes: the collective, inside the fusion.
@@ -40,7 +40,7 @@ pub(super) enum Beside {
 /// What a value is to the collective that its fusion runs beside its own work; `None` for all else. The TPU's compiler
 /// begins such a collective in one fusion, carries it on in others, whose results hold its arrays besides their own, and
 /// ends it in a last one.
-pub(super) fn beside(program: &Program, value: &Value) -> Option<Beside> {
+fn beside(program: &Program, value: &Value) -> Option<Beside> {
     if opcode(program, value.at) != Opcode::FUSION {
         return None;
     }
@@ -76,7 +76,7 @@ pub(super) fn beside(program: &Program, value: &Value) -> Option<Beside> {
 }
 
 /// As [`computed`], also back through fusions that only carry the value on to a collective.
-pub(super) fn before_collectives(program: &Program, value: Value) -> Value {
+fn before_collectives(program: &Program, value: Value) -> Value {
     let mut value = computed(program, value);
     for _ in 0..MAX_STEPS {
         match beside(program, &value) {
@@ -85,6 +85,33 @@ pub(super) fn before_collectives(program: &Program, value: Value) -> Value {
         }
     }
     value
+}
+
+/// What names an array of a collective that a fusion carries on beside its own work.
+pub(super) struct NamedBy {
+    /// What it is, or is brought together of.
+    pub value: Value,
+    /// The collective that makes it; `None` for what one takes.
+    pub collective: Option<InstructionId>,
+}
+
+/// What names a value, where it is an array of a collective that a fusion carries on, or a copy of one: the fusion's own
+/// work does not.
+pub(super) fn named_by(program: &Program, value: &Value) -> Option<NamedBy> {
+    let found = match opcode(program, value.at) {
+        Opcode::FUSION => beside(program, value),
+        Opcode::COPY | Opcode::COPY_START | Opcode::COPY_DONE | Opcode::BITCAST => {
+            beside(program, &computed(program, value.clone()))
+        }
+        _ => None,
+    };
+    Some(match found? {
+        Beside::Made(collective) => NamedBy {
+            value: gathered_from(program, value.clone()).unwrap_or_else(|| value.clone()),
+            collective: Some(collective),
+        },
+        Beside::Taken(from) => NamedBy { value: before_collectives(program, from), collective: None },
+    })
 }
 
 fn rows(computation: &Computation) -> impl Iterator<Item = InstructionId> + use<> {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::argument::moved_by;
-use super::collective::{Beside, before_collectives, beside, gathered_from, is_all_gather, is_exchange};
+use super::collective::{NamedBy, is_all_gather, is_exchange, named_by};
 use super::like_weights::{like_weights, weights_like};
 use super::loops::{Loops, Part, Role};
 use super::steps::{LoopSteps, Steps};
@@ -111,16 +111,11 @@ impl Labels {
         }
         let value = Value { at, index: program.buffer_index(buffer) };
         // The arrays of a collective that a fusion carries on beside its own work have nothing to do with that work.
-        let (value, collective) = match beside(program, &super::computed(program, value.clone())) {
-            Some(Beside::Made(collective)) => {
-                (gathered_from(program, value.clone()).unwrap_or(value), Some(collective))
+        let (value, collective) = match named_by(program, &value) {
+            Some(NamedBy { collective: None, .. }) if updated_argument(program, buffer).is_some() => {
+                return updated_argument(program, buffer);
             }
-            Some(Beside::Taken(from)) => {
-                if let Some(own) = updated_argument(program, buffer) {
-                    return Some(own);
-                }
-                (before_collectives(program, from), None)
-            }
+            Some(NamedBy { value, collective }) => (value, collective),
             None => (value, None),
         };
         if let Some(part) = self.stack(program, &value, 0).filter(|_| collective.is_none()) {
