@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{ProgramContext, counted};
+use crate::analysis::alternatives;
 use crate::analysis::what_if::Edit;
-use crate::model::{BufferId, Bytes, FastSet, percent};
+use crate::model::{BufferId, Bytes, FastSet, ShapeNode, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "padding";
@@ -121,7 +122,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         if is_decomposed(waste) {
             continue;
         }
-        finding.advice.push(if is_batch(case, *rounded) { of_batch(*rounded, waste) } else { advice(*rounded, waste) });
+        finding.advice.push(if is_batch(case, *rounded) {
+            of_batch(*rounded, waste)
+        } else {
+            advice(*rounded, waste, merged_form(case, waste).as_deref())
+        });
     }
     finding.buffers = padded.into_iter().map(|row| row.1).collect();
     findings.push(finding);
@@ -168,15 +173,25 @@ fn change(case: &ProgramContext<'_>, finding: &mut Finding, Rounded { size, tile
     }
 }
 
-fn advice(Rounded { size, padded, tile }: Rounded, waste: &Waste) -> String {
+/// How the array that wastes most is merged, where that takes less: `[64,84,84,4] as [64,7056,4]`.
+fn merged_form(case: &ProgramContext<'_>, waste: &Waste) -> Option<String> {
+    let largest = waste.buffers.iter().zip(&waste.of_each).max_by_key(|row| row.1)?.0;
+    let node = case.node(*largest)?;
+    let other = alternatives::merged(node).filter(|other| Some(other.each) < node.padded_size())?;
+    let sizes = |node: &ShapeNode| node.dimensions.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    Some(format!("[{}] as [{}]", sizes(node), sizes(&other.node)))
+}
+
+fn advice(Rounded { size, padded, tile }: Rounded, waste: &Waste, merged: Option<&str>) -> String {
     if let Some(down) = rounded_down(size, tile) {
         return format!("make {size} a multiple of {tile}, such as {down}, if the model allows it");
     }
     if size < tile {
         let apart =
             if size <= FEW { format!(", keep its {size} parts as arrays of their own,") } else { ",".to_owned() };
+        let reshape = merged.map_or_else(|| "`reshape`".to_owned(), |form| format!("`reshape`: {form}"));
         return format!(
-            "a dimension of {size} is padded to {padded}: merge it with its neighbour (`reshape`){apart} or move a dimension of {tile} or more to the end ({} of padding)",
+            "a dimension of {size} is padded to {padded}: merge it with its neighbour ({reshape}){apart} or move a dimension of {tile} or more to the end ({} of padding)",
             Bytes(waste.bytes).short()
         );
     }
@@ -213,14 +228,19 @@ mod tests {
     #[test]
     fn a_dimension_is_padded_to_what_its_own_layout_asks_for() {
         let waste = Waste { bytes: 1 << 20, ..Waste::default() };
-        let outer = advice(Rounded { size: 3, padded: 4, tile: 4 }, &waste);
-        assert!(outer.starts_with("a dimension of 3 is padded to 4: "), "{outer}");
+        let outer = advice(Rounded { size: 3, padded: 4, tile: 4 }, &waste, None);
+        assert!(
+            outer.starts_with("a dimension of 3 is padded to 4: merge it with its neighbour (`reshape`),"),
+            "{outer}"
+        );
+        let named = advice(Rounded { size: 3, padded: 4, tile: 4 }, &waste, Some("[8,3,5] as [8,15]"));
+        assert!(named.contains("(`reshape`: [8,3,5] as [8,15])"), "{named}");
         assert_eq!(
-            advice(Rounded { size: 12, padded: 16, tile: 8 }, &waste),
+            advice(Rounded { size: 12, padded: 16, tile: 8 }, &waste, None),
             "12 is rounded up to 16; a multiple of 8 wastes nothing"
         );
         assert_eq!(
-            advice(Rounded { size: 130, padded: 256, tile: 128 }, &waste),
+            advice(Rounded { size: 130, padded: 256, tile: 128 }, &waste, None),
             "make 130 a multiple of 128, such as 128, if the model allows it"
         );
     }

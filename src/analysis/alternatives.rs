@@ -104,8 +104,9 @@ fn best_layout(node: &ShapeNode) -> Option<Alternative> {
     laid_out.min_by_key(|other| other.each)
 }
 
-/// Merges the two most minor dimensions.
-fn merged(node: &ShapeNode) -> Option<Alternative> {
+/// The form with the two most minor dimensions merged; `None` if they are no neighbours.
+#[must_use]
+pub fn merged(node: &ShapeNode) -> Option<Alternative> {
     let (first, second) = (node.minor(0)?, node.minor(1)?);
     // Only neighbours can be merged by a reshape.
     if first.abs_diff(second) != 1 {
