@@ -371,7 +371,10 @@ fn are_positions_of_one(program: &Program, classes: &Classes, bases: &[Base], to
 /// gather takes. Such arrays are one sample, not a batch. `is_kept` tells weights, whose rows are gathered too.
 fn graph_sizes(program: &Program, bases: &[Base], is_kept: impl Fn(&Base) -> bool) -> FastSet<i64> {
     let arguments = || bases.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
+    // One integer for each of many environments says no row.
+    let is_state = |base: &Base| matches!(&base.role, Role::Argument { path, .. } if holds_state(path));
     let edges: FastSet<i64> = arguments()
+        .filter(|base| !is_state(base))
         .filter_map(|base| node_of(program, base))
         .filter(|node| node.element_type.is_index() && node.dimensions.len() == 1)
         .filter_map(|node| node.dimensions.first().copied())
