@@ -28,8 +28,28 @@ const DATA_NAMES: &[&str] = &[
 ];
 
 /// Names of arguments that hold state for each sample.
-const STATE_NAMES: &[&str] =
-    &["cache", "kv_cache", "kv_caches", "kv", "k_cache", "v_cache", "mems", "carry", "env_state", "env_states"];
+const STATE_NAMES: &[&str] = &[
+    "cache",
+    "kv_cache",
+    "kv_caches",
+    "kv",
+    "k_cache",
+    "v_cache",
+    "mems",
+    "carry",
+    "env",
+    "envs",
+    "env_state",
+    "env_states",
+    "replay",
+    "replay_buffer",
+    "replay_memory",
+    "replay_state",
+    "buffer_state",
+    "experience",
+    "transitions",
+    "trajectories",
+];
 
 /// Path words found only in optimizer state.
 const OPTIMIZER: &[&str] = &[

@@ -180,10 +180,9 @@ pub fn data_arguments(
     if data.is_empty() {
         data = candidates(&is_divided, false);
         if data.is_empty() {
-            data = rows_of_state(candidates(
-                &|base, _, path, _| holds_state(path) && classes.of(base.buffer) == Class::Input,
-                true,
-            ));
+            data = rows_of_state(program, bases, |base, path, number| {
+                (holds_state(path) && classes.of(base.buffer) == Class::Input).then(|| tiles_of(number))
+            });
         }
     } else if data.iter().all(|data| data.parts <= 1) {
         // What is divided tells more than a name that stands on what all devices have, such as one simulator's data.
@@ -266,12 +265,42 @@ pub fn data_arguments(
 /// Fewest arrays of state that show how many rows it has.
 const LEAST_ROWS: usize = 3;
 
-/// State with a row for each of as many samples, such as environments: its arrays, if all of them have as many rows.
-fn rows_of_state(state: Vec<DataArgument>) -> Vec<DataArgument> {
-    let rows = |data: &DataArgument| (data.batch(), data.parts);
-    let first = state.first().map(rows).filter(|first| first.0 > 1);
-    let are_alike = state.len() >= LEAST_ROWS && state.iter().all(|data| Some(rows(data)) == first);
-    if are_alike { state } else { Vec::new() }
+/// State with a row for each of as many samples, such as environments, or one for each at several times, such as a memory of
+/// what these were: its arrays. `tiles` tells what is state, with the numbers of parts of its dimensions.
+fn rows_of_state<'a>(
+    program: &Program,
+    bases: &[Base],
+    tiles: impl Fn(&Base, &str, i64) -> Option<&'a [i64]>,
+) -> Vec<DataArgument> {
+    let state: Vec<(u32, Vec<i64>, &[i64])> = bases
+        .iter()
+        .zip(0u32..)
+        .filter_map(|(base, row)| {
+            let Role::Argument { number, path, .. } = &base.role else { return None };
+            let tiles = tiles(base, path, *number)?;
+            let node = node_of(program, base).filter(|node| node.element_type.is_array())?;
+            (!node.dimensions.is_empty()).then(|| (row, node.dimensions.clone(), tiles))
+        })
+        .collect();
+    let place = |sizes: &[i64], rows: i64| sizes.iter().take(2).position(|&size| size == rows);
+    let firsts: BTreeSet<i64> =
+        state.iter().filter_map(|row| row.1.first().copied()).filter(|&size| size > 1).collect();
+    // That which the most arrays have, before all else as a rule.
+    let known = |rows: i64| {
+        let places = || state.iter().filter_map(move |row| place(&row.1, rows));
+        (places().count(), places().filter(|&place| place == 0).count())
+    };
+    let Some(rows) = firsts.into_iter().max_by_key(|&rows| known(rows)).filter(|&rows| known(rows).1 >= LEAST_ROWS)
+    else {
+        return Vec::new();
+    };
+    let data = state.into_iter().filter_map(|(base, mut dimensions, tiles)| {
+        let place = place(&dimensions, rows)?;
+        let parts = tiles.get(place).copied().unwrap_or(1).max(1);
+        dimensions.swap(0, place);
+        Some(DataArgument { base, dimensions, parts, by_name: true })
+    });
+    data.collect()
 }
 
 /// Share of the arguments that must begin with a dimension of the devices.

@@ -9,8 +9,9 @@ use super::global_batch::{BatchDevices, FromFlow};
 use super::memory::{Item, Memory, Owner};
 use super::saved_for_backward::is_among;
 use crate::analysis::flow::dimensions::{Mark, follow};
+use crate::analysis::flow::{Value, is_blank};
 use crate::analysis::once::once;
-use crate::model::{BufferId, FastMap, FastSet, Program};
+use crate::model::{BufferId, FastMap, FastSet, Program, outline};
 
 /// Dimensions of arguments that have one size on each device.
 #[derive(Default)]
@@ -151,7 +152,32 @@ impl Memory {
         };
         let mut found: Vec<Follows> = self.items.iter().map(|item| of(item.buffer)).collect();
         self.share(program, &mut found);
+        self.spread(program, &mut found);
         found
+    }
+
+    /// What is spread over the dimensions of others, such as the number that a mask fills in, follows what they follow.
+    fn spread(&self, program: &Program, found: &mut [Follows]) {
+        let sizes = |item: usize| Some(program.buffer_node(self.items.get(item)?.buffer)?.dimensions.as_slice());
+        let mut known: FastMap<&[i64], Follows> = FastMap::default();
+        for (item, follows) in found.iter().enumerate().filter(|row| matches!(row.1, Follows::In(_))) {
+            if let Some(sizes) = sizes(item) {
+                let own = known.entry(sizes).or_insert(*follows);
+                *own = own.with(*follows);
+            }
+        }
+        let is_spread = |item: usize| {
+            let buffer = self.items.get(item)?.buffer;
+            let at = program.buffers.instruction_of(buffer)?;
+            Some(is_blank(program, &Value { at, index: program.buffer_index(buffer) }))
+        };
+        for (item, follows) in found.iter_mut().enumerate().filter(|row| *row.1 == Follows::Nowhere) {
+            let Some(&shared) = sizes(item).and_then(|sizes| known.get(sizes)) else { continue };
+            let is_of_weight = sizes(item).is_some_and(|sizes| self.weights(program).contains(&outline(sizes)));
+            if !is_of_weight && is_spread(item) == Some(true) {
+                *follows = shared;
+            }
+        }
     }
 
     /// What has the same dimensions in one memory is one value: what a loop fills holds from the start what it is filled
