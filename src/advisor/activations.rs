@@ -20,7 +20,7 @@ use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack};
 use crate::analysis::what_if::{Base, Depth, Edit, Role, SCAN};
-use crate::model::{Bytes, percent};
+use crate::model::{Bytes, outline, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "activations";
@@ -291,6 +291,14 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
             Bytes(gathered).short()
         );
     }
+    let weights = own.iter().filter(|stack| holds_weights(case, stack)).map(|stack| size(stack)).total();
+    if case.is_worth(weights) {
+        let _ = write!(
+            finding.why,
+            " {} of it are weights as the layers use them, cast or unpacked: with a checkpoint each layer makes them again.",
+            Bytes(weights).short()
+        );
+    }
     if kept.stacks.iter().all(|stack| stack.is_input) {
         finding.advice.push(match steps {
             Steps::Layers => format!("only the input of each layer is saved: the body is checkpointed already. Offload the inputs to the host ({}): {}. Or shard them along the sequence, or checkpoint groups of layers instead of each layer", Library::of(case).offload_inputs(), offloaded(case)),
@@ -327,6 +335,13 @@ fn holds_gathered(case: &ProgramContext<'_>, stack: &Stack) -> bool {
     let root = case.memory.families.list[stack.family as usize].root;
     let written = labels.role(case.program, root).and_then(|part| part.written.clone());
     written.is_some_and(|value| is_gathered(case.program, value))
+}
+
+/// Whether a stack has the dimensions of stacked weights: what each layer makes of its own, in another type.
+fn holds_weights(case: &ProgramContext<'_>, stack: &Stack) -> bool {
+    let root = case.memory.families.list[stack.family as usize].root;
+    !holds_gathered(case, stack)
+        && case.node(root).is_some_and(|node| case.memory.weights(case.program).contains(&outline(&node.dimensions)))
 }
 
 /// Share of allocated bytes from which activations that have rules of their own are named as left out.

@@ -105,8 +105,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("pass less from step to step: a narrower type, fewer positions, or only indices of what is kept outside the loop".to_owned());
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
     } else {
-        advise(case, &mut finding, &held, kinds.as_ref().is_some_and(Kinds::may_be_cut));
-        checkpoint(case, &mut finding, findings);
+        let are_copies = advise(case, &mut finding, &held, kinds.as_ref().is_some_and(Kinds::may_be_cut));
+        checkpoint(case, &mut finding, findings, are_copies);
     }
     // What can be changed says more than what is there, unless that is one thing.
     let is_cause = |f: &Finding| {
@@ -161,8 +161,8 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     finding.why = format!("The largest: {}.", largest(case, &held));
     finding.why.extend(kinds.sentence());
-    advise(case, &mut finding, &held, kinds.may_be_cut());
-    checkpoint(case, &mut finding, findings);
+    let are_copies = advise(case, &mut finding, &held, kinds.may_be_cut());
+    checkpoint(case, &mut finding, findings, are_copies);
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
@@ -177,12 +177,13 @@ fn largest(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
 /// Whether an array is another one of the peak in another order, such as all samples shuffled.
 fn is_reordered(case: &ProgramContext<'_>, t: &AtPeak, held: &[&AtPeak]) -> bool {
     let size = |t: &AtPeak| case.node(t.buffer).map(|node| (node.element_type, node.element_count()));
-    let is_gather = || path(case.name(t.family)).last() == Some(&"gather");
-    is_gather() && held.iter().any(|other| other.buffer != t.buffer && size(other) == size(t))
+    let is_gather = |t: &AtPeak| path(case.name(t.family)).last() == Some(&"gather");
+    let is_source = |other: &AtPeak| other.buffer != t.buffer && size(other) == size(t) && !is_gather(other);
+    case.is_worth(t.size) && is_gather(t) && held.iter().any(|other| is_source(other))
 }
 
-/// What helps against temporaries, whatever they are.
-fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], may_be_cut: bool) {
+/// What helps against temporaries, whatever they are. Whether it is known of what they are copies.
+fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], may_be_cut: bool) -> bool {
     let is_shuffled = held.iter().take(MOST).any(|t| is_reordered(case, t, held));
     if is_shuffled {
         finding.advice.push("rows gathered in another order are a copy of all of them: gather those of one part where it is used, inside the loop over the parts (shuffle the indices, not the samples)".to_owned());
@@ -203,11 +204,12 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ma
     } else if case.memory.has_checkpoints() {
         finding.advice.push("the layers are checkpointed already; what helps further is fewer samples at a time, in micro-batches or on more devices".to_owned());
     }
+    is_shuffled
 }
 
 /// Suggests checkpoints of the layers where no other finding does: of what they keep, or of gradients that wait in all
 /// layers for those of the weights.
-fn checkpoint(case: &ProgramContext<'_>, finding: &mut Finding, findings: &[Finding]) {
+fn checkpoint(case: &ProgramContext<'_>, finding: &mut Finding, findings: &[Finding], are_copies: bool) {
     if case.memory.has_checkpoints() || !case.memory.has_backward() {
         return;
     }
@@ -226,7 +228,7 @@ fn checkpoint(case: &ProgramContext<'_>, finding: &mut Finding, findings: &[Find
         let floats = case.peak.iter().filter(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_float()));
         floats.map(|t| t.size).total().saturating_mul(2) > case.peak.iter().map(|t| t.size).total()
     };
-    if are_floats() {
+    if !are_copies && are_floats() {
         finding
             .advice
             .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());

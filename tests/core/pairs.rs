@@ -67,6 +67,10 @@ const PAIRS: &[Pair] = &[
     // What is learned from is collected from the environments whose state is passed on, and shuffled.
     pair("rollout_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.02), true),
     pair("rollout_short_v5e", "v5e", &["dim 128 64"], Allowed::Share(0.02), true),
+    // A memory of what environments were, written in place, counts them behind its places.
+    pair("replay_v5e", "v5e", &["batch 2"], Allowed::Share(0.02), true),
+    // Numbers that are spread over all scores: what a mask fills in, and the scale.
+    pair("prefill_masked_v6e", "v6e", &["batch 0.5"], Allowed::Share(0.02), true),
     // A loop over blocks of the positions in each layer: of fewer positions there are fewer blocks.
     pair("blocks_short_v5e", "v5e", &["dim 4096 2048"], Allowed::Share(0.08), true),
     // The larger batch fills the lanes, and the padding of the channels goes.
