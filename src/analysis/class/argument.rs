@@ -130,9 +130,25 @@ fn follow_rows(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Re
         )
     };
     let rows = rows(arguments, classes, is_named, is_open);
-    let found = of_samples(&rows, steps);
+    let mut found = of_samples(&rows, steps);
+    // An array by itself, such as what environments were last seen in, beside state of as many rows.
+    let is_state = |argument: &&Argument<'_>| {
+        classes.get(&argument.number).is_some_and(|own| own.1 == Reason::StateName) && is_nested(argument.path)
+    };
+    let mut of_state: FastMap<i64, usize> = FastMap::default();
+    for &size in arguments.iter().filter(is_state).filter_map(|argument| argument.dimensions().first()) {
+        *of_state.entry(size).or_default() += 1;
+    }
+    let is_beside = |row: &&Row<'_>| {
+        let size = row.dimensions.first().filter(|&&size| size > 1);
+        row.is_open && !is_nested(row.path) && size.is_some_and(|size| of_state.get(size) >= Some(&FEWEST_OF_STATE))
+    };
+    found.extend(rows.iter().filter(is_beside).map(|row| row.number));
     classes.extend(found.into_iter().map(|number| (number, (Class::Input, Reason::RowForEachSample))));
 }
+
+/// Fewest arrays of state that tell how many rows it has.
+const FEWEST_OF_STATE: usize = 3;
 
 /// Keys and values that are only read, beside a cache that is written.
 fn follow_caches(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Reason)>) {
