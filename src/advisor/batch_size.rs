@@ -6,7 +6,7 @@ use super::program_context::ProgramContext;
 use crate::analysis::class::Class;
 use crate::analysis::once::once;
 use crate::analysis::what_if::{Depth, Edit, IN_LOOP, Outcome, TryVerdict, batch};
-use crate::model::{Bytes, UnitSystem, percent};
+use crate::model::{Bytes, UnitSystem, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "batch";
@@ -112,6 +112,11 @@ pub fn changes_results(case: &ProgramContext<'_>) -> ChangesResults {
     if is_training(case) { ChangesResults::Yes } else { ChangesResults::No }
 }
 
+/// A number of samples with separators.
+fn count(samples: i64) -> String {
+    thousands(samples.unsigned_abs())
+}
+
 /// How much of the batch a smaller one is: `Half`, or `A smaller part of`.
 const fn share_in_words(half: i64, now: i64) -> &'static str {
     if (now + 1) / 2 == half { "Half" } else { "A part of" }
@@ -190,7 +195,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let largest = largest(case);
     let unit = unit(sharing(case));
-    let up_to = |size: i64| if size == 1 { "a batch of 1".to_owned() } else { format!("up to about {size}") };
+    let up_to = |size: i64| if size == 1 { "a batch of 1".to_owned() } else { format!("up to about {}", count(size)) };
     let fitting = match largest {
         Some((size, now)) if size < now && size > 0 => format!("; {} {unit} is predicted to fit", up_to(size)),
         Some((0, _)) => match largest_maybe(case) {
@@ -202,16 +207,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         _ => String::new(),
     };
     finding.title = format!(
-        "{} the batch ({now} to {half} {unit}): {} less{fitting}",
+        "{} the batch ({} to {} {unit}): {} less{fitting}",
         share_in_words(half, now),
+        count(now),
+        count(half),
         Bytes(saved).short()
     );
     let recomputes = case.memory.rematerialised > 0;
     let scales = if recomputes {
+        let now = count(now);
         format!("Temporaries scale with the batch of {now}, but with a smaller one the compiler recomputes less.")
     } else {
         let share = percent(saved.saturating_mul(2).min(case.memory.peak), case.memory.peak.max(1));
-        format!("{share} of the peak scales with the batch of {now}.")
+        format!("{share} of the peak scales with the batch of {}.", count(now))
     };
     finding.why = format!(
         "{scales}{}",
@@ -288,8 +296,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     {
         finding.warnings.clear();
         case.fill(&mut finding, vec![Edit::Batch(1.0 / parts as f64)]);
-        finding.title =
-            format!("1/{parts} of the batch ({now} to {} {unit}): {}{fitting}", now / parts, finding.less(""));
+        finding.title = format!(
+            "1/{parts} of the batch ({} to {} {unit}): {}{fitting}",
+            count(now),
+            count(now / parts),
+            finding.less("")
+        );
     }
     finding.changes_results = changes_results(case);
     finding.buffers = case.memory.data.iter().map(|d| case.memory.base[d.base as usize].buffer).collect();
