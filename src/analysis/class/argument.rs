@@ -184,7 +184,7 @@ const FEWEST_MATRICES: usize = 3;
 /// Whether arguments below one another have the names of weights, as a tree of them has.
 fn has_tree_of_weights(arguments: &[Argument<'_>]) -> bool {
     let is_weight = |argument: &&Argument<'_>| is_nested(argument.path) && Hint::of(argument.path) == Hint::Weight;
-    arguments.iter().filter(is_weight).count() >= FEWEST_MATRICES
+    arguments.iter().filter(is_weight).take(FEWEST_MATRICES).count() == FEWEST_MATRICES
 }
 
 /// First words of paths that name no samples here, whatever they say: layers take slices of the arrays below them, these
