@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::identity::{Identity, Rows, hash};
+use crate::model::FastSet;
 
 /// How alike two buffers of a pair are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,18 +123,20 @@ impl Matching {
     pub(super) fn new(before: &Rows, after: &Rows) -> Self {
         let mut matching = Self::default();
         let mut left: [Vec<u32>; 2] = [before, after].map(|rows| (0..rows.len() as u32).collect());
+        let parents = [before, after].map(|rows| rows.identity.iter().map(|id| id.parent).collect());
         for pass in PASSES {
             if left.iter().any(Vec::is_empty) {
                 break;
             }
-            matching.run(pass, [before, after], &mut left);
+            matching.run(pass, ([before, after], &parents), &mut left);
         }
         [matching.only_before, matching.only_after] = left;
         matching.count(before, after);
         matching
     }
 
-    fn run(&mut self, pass: &Pass, sides: [&Rows; 2], left: &mut [Vec<u32>; 2]) {
+    /// One pass over the rows that are left; `parents` are the scopes of each side's operations.
+    fn run(&mut self, pass: &Pass, (sides, parents): ([&Rows; 2], &[FastSet<u64>; 2]), left: &mut [Vec<u32>; 2]) {
         // Sorted by key, the rows of a group stand together: those before first, each side in its order.
         let mut keyed: Vec<(u64, u32, u32)> = Vec::with_capacity(left[0].len() + left[1].len());
         for (side, rows) in left.iter().enumerate() {
@@ -154,6 +157,10 @@ impl Matching {
                 continue;
             }
             pair([before, after], sides, pass.sameness, &mut found);
+        }
+        if matches!(pass.sameness, Sameness::Renamed | Sameness::Alike) {
+            let id = |side: usize, row: u32| &sides[side].identity[row as usize];
+            found.retain(|pair| !are_of_two_layers(id(0, pair.before), id(1, pair.after), parents));
         }
         for pair in &found {
             taken[0][pair.before as usize] = true;
@@ -180,6 +187,15 @@ impl Matching {
         }
         self.unmatched = [self.only_before.len(), self.only_after.len()];
     }
+}
+
+/// Whether two operations differ in the numbers of their scopes alone, such as those of layers, that both programs have.
+fn are_of_two_layers(before: &Identity, after: &Identity, parents: &[FastSet<u64>; 2]) -> bool {
+    before.scope != 0
+        && before.scope == after.scope
+        && before.parent != after.parent
+        && parents[1].contains(&before.parent)
+        && parents[0].contains(&after.parent)
 }
 
 fn none_taken(rows: &Rows) -> Vec<bool> {
