@@ -283,7 +283,8 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
         listed.join("; "),
         if more > 0 { format!("; and {more} more") } else { String::new() }
     );
-    let gathered = own.iter().filter(|stack| holds_gathered(case, stack)).map(|stack| size(stack)).total();
+    let (gathered, others): (Vec<&Stack>, Vec<&Stack>) = own.iter().partition(|stack| holds_gathered(case, stack));
+    let gathered = gathered.into_iter().map(size).total();
     if case.is_worth(gathered) {
         let _ = write!(
             finding.why,
@@ -291,7 +292,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
             Bytes(gathered).short()
         );
     }
-    let weights = own.iter().filter(|stack| holds_weights(case, stack)).map(|stack| size(stack)).total();
+    let weights = others.into_iter().filter(|stack| holds_weights(case, stack)).map(size).total();
     if case.is_worth(weights) {
         let _ = write!(
             finding.why,
@@ -340,8 +341,7 @@ fn holds_gathered(case: &ProgramContext<'_>, stack: &Stack) -> bool {
 /// Whether a stack has the dimensions of stacked weights: what each layer makes of its own, in another type.
 fn holds_weights(case: &ProgramContext<'_>, stack: &Stack) -> bool {
     let root = case.memory.families.list[stack.family as usize].root;
-    !holds_gathered(case, stack)
-        && case.node(root).is_some_and(|node| case.memory.weights(case.program).contains(&outline(&node.dimensions)))
+    case.node(root).is_some_and(|node| case.memory.weights(case.program).contains(&outline(&node.dimensions)))
 }
 
 /// Share of allocated bytes from which activations that have rules of their own are named as left out.

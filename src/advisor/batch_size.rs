@@ -113,8 +113,15 @@ pub fn changes_results(case: &ProgramContext<'_>) -> ChangesResults {
 }
 
 /// A number of samples with separators.
-fn count(samples: i64) -> String {
+#[must_use]
+pub fn count(samples: i64) -> String {
     thousands(samples.unsigned_abs())
+}
+
+/// Batches up to a size: `up to about 1,010`, `a batch of 1`.
+#[must_use]
+pub fn up_to(size: i64) -> String {
+    if size == 1 { "a batch of 1".to_owned() } else { format!("up to about {}", count(size)) }
 }
 
 /// How much of the batch a smaller one is: `Half`, or `A smaller part of`.
@@ -195,7 +202,6 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let largest = largest(case);
     let unit = unit(sharing(case));
-    let up_to = |size: i64| if size == 1 { "a batch of 1".to_owned() } else { format!("up to about {}", count(size)) };
     let fitting = match largest {
         Some((size, now)) if size < now && size > 0 => format!("; {} {unit} is predicted to fit", up_to(size)),
         Some((0, _)) => match largest_maybe(case) {

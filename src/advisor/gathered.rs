@@ -57,8 +57,7 @@ pub(super) fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
 /// The cache that a gathered array is made of, where it is: its path.
 fn cache_of(case: &ProgramContext<'_>, t: &AtPeak) -> Option<String> {
     let (program, classes) = (case.program, case.analysis.classes(case.program));
-    let at = program.buffers.instruction_of(t.buffer)?;
-    let from = gathered_from(program, Value { at, index: program.buffer_index(t.buffer) })?;
+    let from = gathered_from(program, Value::of_buffer(program, t.buffer)?)?;
     let is_cache = |at: &InstructionId| {
         let base = case.memory.base.iter().find(|base| program.buffers.instruction_of(base.buffer) == Some(*at));
         base.is_some_and(|base| classes.of(base.buffer) == Class::Cache)

@@ -256,14 +256,14 @@ fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) ->
     if devices <= 1 || case.program.parameter_shardings.is_empty() {
         return format!(": over 2, {} is left on each", Bytes(bytes / 2).short());
     }
-    let whole = rows.iter().filter(|row| parts(case, row.1) <= 1).map(|row| row.0).total();
     let twice = u64::from(devices).saturating_mul(2);
-    // The parts that most bytes are divided into.
+    // Bytes by the parts that they are divided into, of which those of most count.
     let mut by_parts: BTreeMap<i64, u64> = BTreeMap::new();
     for &(size, row) in rows {
         let sum = by_parts.entry(parts(case, row).max(1)).or_default();
         *sum = sum.saturating_add(size);
     }
+    let whole = by_parts.get(&1).copied().unwrap_or(0);
     let divided = by_parts.into_iter().max_by_key(|found| found.1).map_or(1, |found| found.0).unsigned_abs();
     if whole.saturating_mul(2) > bytes {
         format!(": now every device holds {} in full", Bytes(whole).short())

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::flow::label::Labels;
+use super::ProgramAnalysis;
 use super::layer_use::LayerUse;
 use super::live_range::LiveRanges;
 use super::names::layer::Layers;
@@ -48,10 +48,10 @@ struct Seen {
 }
 
 impl Phases {
-    /// Infers the phases from op names; samples the steps of a long program.
+    /// Infers the phases from op names; samples the steps of a long program. None without a schedule.
     #[must_use]
-    pub fn new(program: &Program, labels: &Labels, live: &LiveRanges) -> Self {
-        let sequence = live.sequence();
+    pub fn new(program: &Program, analysis: &ProgramAnalysis) -> Self {
+        let Some(sequence) = analysis.live.as_ref().map(LiveRanges::sequence) else { return Self::default() };
         let stride = sequence.len().div_ceil(MOST_STEPS).max(1);
         let named: Vec<(u32, String)> = sequence
             .iter()
@@ -63,7 +63,8 @@ impl Phases {
         let layers = Layers::new(named.iter().map(|(_, name)| name.as_str()));
         let passes: Vec<Pass> = named.iter().map(|(_, name)| pass_of(name)).collect();
         let is_unnamed = layers.is_empty() && passes.contains(&Pass::Backward);
-        let used = if is_unnamed { LayerUse::new(program, labels, sequence) } else { LayerUse::default() };
+        let used =
+            if is_unnamed { LayerUse::new(program, analysis.labels(program), sequence) } else { LayerUse::default() };
         let marks = used.marks.iter().filter_map(|mark| Some((mark.at.0, mark.layer? as usize)));
         let marks: HashMap<u32, usize> = marks.collect();
         let mut names: Vec<String> = used.layers.into_iter().map(|layer| layer.name).collect();

@@ -43,12 +43,9 @@ impl Quantised {
             return false;
         }
         let own = program.buffer_node(buffer).filter(|node| !node.is_tuple()).map(ShapeNode::element_count);
-        let at = program.buffers.instruction_of(buffer);
-        own.zip(at).is_some_and(|(own, at)| {
-            let made_of = self.made_of(program, Value { at, index: program.buffer_index(buffer) });
-            made_of.is_some_and(|elements| {
-                own.is_multiple_of(elements) && own / elements <= u64::from(program.devices().max(1))
-            })
+        let made_of = || self.made_of(program, Value::of_buffer(program, buffer)?);
+        own.zip(made_of()).is_some_and(|(own, elements)| {
+            own.is_multiple_of(elements) && own / elements <= u64::from(program.devices().max(1))
         })
     }
 

@@ -28,11 +28,7 @@ impl Aligned {
     /// Aligns two programs by the passes of a training step that both have; without any, from end to end.
     #[must_use]
     pub fn new(before: Scene<'_>, after: Scene<'_>) -> Self {
-        let passes = |scene: Scene<'_>| {
-            let live = scene.analysis.live.as_ref();
-            live.map(|live| Phases::new(scene.program, scene.analysis.labels(scene.program), live).passes)
-                .unwrap_or_default()
-        };
+        let passes = |scene: Scene<'_>| Phases::new(scene.program, scene.analysis).passes;
         let there = passes(before);
         let shared = passes(after).into_iter().filter_map(|pass| {
             let other = there.iter().find(|other| other.name == pass.name)?;

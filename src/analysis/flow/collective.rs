@@ -46,11 +46,7 @@ fn beside(program: &Program, value: &Value) -> Option<Beside> {
     }
     let &called = program.instructions.called_by(value.at).first()?;
     let root = root(program, called)?;
-    let taken = |collective: InstructionId| {
-        let parameter = operand(program, collective, 0).filter(|&from| opcode(program, from) == Opcode::PARAMETER)?;
-        let place = *program.instructions.argument.get(parameter.index())? as usize;
-        Some(Beside::Taken(Value::whole(operand(program, value.at, place)?)))
-    };
+    let taken = |collective| Some(Beside::Taken(Value::whole(taken_by(program, value.at, collective)?)));
     match (opcode(program, root), &value.index[..]) {
         (Opcode::CUSTOM_CALL, index) => {
             let collective = program.begun_or_ended(root)?;
@@ -73,6 +69,12 @@ fn beside(program: &Program, value: &Value) -> Option<Beside> {
         }
         _ => None,
     }
+}
+
+/// The operand of a fusion that a collective inside of it takes.
+fn taken_by(program: &Program, fusion: InstructionId, collective: InstructionId) -> Option<InstructionId> {
+    let parameter = operand(program, collective, 0).filter(|&from| opcode(program, from) == Opcode::PARAMETER)?;
+    operand(program, fusion, *program.instructions.argument.get(parameter.index())? as usize)
 }
 
 /// As [`computed`], also back through fusions that only carry the value on to a collective.
@@ -145,9 +147,7 @@ pub fn gathered_from(program: &Program, value: Value) -> Option<Value> {
         if !is_all_gather(program, collective) {
             return None;
         }
-        let parameter = operand(program, collective, 0).filter(|&from| opcode(program, from) == Opcode::PARAMETER)?;
-        let place = *program.instructions.argument.get(parameter.index())? as usize;
-        operand(program, value.at, place)?
+        taken_by(program, value.at, collective)?
     };
     Some(before_collectives(program, Value::whole(from)))
 }
@@ -155,6 +155,5 @@ pub fn gathered_from(program: &Program, value: Value) -> Option<Value> {
 /// As [`is_gathered`], of a buffer.
 #[must_use]
 pub fn holds_gathered(program: &Program, buffer: BufferId) -> bool {
-    let made = program.buffers.instruction_of(buffer);
-    made.is_some_and(|at| is_gathered(program, Value { at, index: program.buffer_index(buffer) }))
+    Value::of_buffer(program, buffer).is_some_and(|value| is_gathered(program, value))
 }

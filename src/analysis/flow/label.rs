@@ -112,10 +112,14 @@ impl Labels {
         let value = Value { at, index: program.buffer_index(buffer) };
         // The arrays of a collective that a fusion carries on beside its own work have nothing to do with that work.
         let (value, collective) = match named_by(program, &value) {
-            Some(NamedBy { collective: None, .. }) if updated_argument(program, buffer).is_some() => {
-                return updated_argument(program, buffer);
+            Some(NamedBy { value, collective }) => {
+                if collective.is_none()
+                    && let Some(own) = updated_argument(program, buffer)
+                {
+                    return Some(own);
+                }
+                (value, collective)
             }
-            Some(NamedBy { value, collective }) => (value, collective),
             None => (value, None),
         };
         if let Some(part) = self.stack(program, &value, 0).filter(|_| collective.is_none()) {

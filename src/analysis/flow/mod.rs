@@ -13,7 +13,7 @@ pub mod results;
 pub mod softmax;
 pub mod steps;
 
-use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
+use crate::model::{BufferId, ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
 /// Most steps to trace back.
 const MAX_STEPS: usize = 64;
@@ -102,6 +102,12 @@ impl Value {
     #[must_use]
     pub const fn whole(at: InstructionId) -> Self {
         Self { at, index: Vec::new() }
+    }
+
+    /// The value that a buffer holds; `None` if no instruction defines it.
+    #[must_use]
+    pub fn of_buffer(program: &Program, buffer: BufferId) -> Option<Self> {
+        Some(Self { at: program.buffers.instruction_of(buffer)?, index: program.buffer_index(buffer) })
     }
 }
 

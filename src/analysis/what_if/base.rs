@@ -1,5 +1,6 @@
 //! Always-live allocations, and what each is for.
 
+use crate::analysis::names::argument::holds_state;
 use crate::model::{AllocationId, BufferId, ShapeNode};
 
 /// An always-live allocation.
@@ -17,6 +18,13 @@ pub struct Base {
     pub role: Role,
     /// For a result, the shape that the program returns; its buffer may be a view of another shape.
     pub returned: Option<ShapeNode>,
+}
+
+impl Base {
+    /// Whether it is an argument whose name says that it is state for each sample, such as that of environments.
+    pub(super) fn is_state(&self) -> bool {
+        matches!(&self.role, Role::Argument { path, .. } if holds_state(path))
+    }
 }
 
 /// What an always-live allocation is for.

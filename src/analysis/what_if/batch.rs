@@ -180,8 +180,8 @@ pub fn data_arguments(
     if data.is_empty() {
         data = candidates(&is_divided, false);
         if data.is_empty() {
-            data = rows_of_state(program, bases, |base, path, number| {
-                (holds_state(path) && classes.of(base.buffer) == Class::Input).then(|| tiles_of(number))
+            data = rows_of_state(program, bases, |base, number| {
+                (base.is_state() && classes.of(base.buffer) == Class::Input).then(|| tiles_of(number))
             });
         }
     } else if data.iter().all(|data| data.parts <= 1) {
@@ -270,14 +270,14 @@ const LEAST_ROWS: usize = 3;
 fn rows_of_state<'a>(
     program: &Program,
     bases: &[Base],
-    tiles: impl Fn(&Base, &str, i64) -> Option<&'a [i64]>,
+    tiles: impl Fn(&Base, i64) -> Option<&'a [i64]>,
 ) -> Vec<DataArgument> {
     let state: Vec<(u32, Vec<i64>, &[i64])> = bases
         .iter()
         .zip(0u32..)
         .filter_map(|(base, row)| {
-            let Role::Argument { number, path, .. } = &base.role else { return None };
-            let tiles = tiles(base, path, *number)?;
+            let Role::Argument { number, .. } = base.role else { return None };
+            let tiles = tiles(base, number)?;
             let node = node_of(program, base).filter(|node| node.element_type.is_array())?;
             (!node.dimensions.is_empty()).then(|| (row, node.dimensions.clone(), tiles))
         })
@@ -401,9 +401,8 @@ fn are_positions_of_one(program: &Program, classes: &Classes, bases: &[Base], to
 fn graph_sizes(program: &Program, bases: &[Base], is_kept: impl Fn(&Base) -> bool) -> FastSet<i64> {
     let arguments = || bases.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
     // One integer for each of many environments says no row.
-    let is_state = |base: &Base| matches!(&base.role, Role::Argument { path, .. } if holds_state(path));
     let edges: FastSet<i64> = arguments()
-        .filter(|base| !is_state(base))
+        .filter(|base| !base.is_state())
         .filter_map(|base| node_of(program, base))
         .filter(|node| node.element_type.is_index() && node.dimensions.len() == 1)
         .filter_map(|node| node.dimensions.first().copied())

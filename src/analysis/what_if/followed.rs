@@ -167,14 +167,14 @@ impl Memory {
             }
         }
         let is_spread = |item: usize| {
-            let buffer = self.items.get(item)?.buffer;
-            let at = program.buffers.instruction_of(buffer)?;
-            Some(is_blank(program, &Value { at, index: program.buffer_index(buffer) }))
+            let value = self.items.get(item).and_then(|item| Value::of_buffer(program, item.buffer));
+            value.is_some_and(|value| is_blank(program, &value))
         };
         for (item, follows) in found.iter_mut().enumerate().filter(|row| *row.1 == Follows::Nowhere) {
-            let Some(&shared) = sizes(item).and_then(|sizes| known.get(sizes)) else { continue };
-            let is_of_weight = sizes(item).is_some_and(|sizes| self.weights(program).contains(&outline(sizes)));
-            if !is_of_weight && is_spread(item) == Some(true) {
+            let Some((sizes, &shared)) = sizes(item).and_then(|sizes| Some((sizes, known.get(sizes)?))) else {
+                continue;
+            };
+            if !self.weights(program).contains(&outline(sizes)) && is_spread(item) {
                 *follows = shared;
             }
         }

@@ -5,7 +5,6 @@ use super::batch::products;
 use super::edit::IN_LOOP;
 use super::memory::{Memory, Owner};
 use super::state::State;
-use crate::analysis::names::argument::holds_state;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::model::{FastSet, Opcode, Program, ShapeNode, outline};
@@ -34,10 +33,7 @@ impl Memory {
     /// collected from them is what it learns from.
     #[must_use]
     pub fn is_batch_of_state(&self) -> bool {
-        let is_state = |row: u32| {
-            let role = self.base.get(row as usize).map(|base| &base.role);
-            matches!(role, Some(Role::Argument { path, .. }) if holds_state(path))
-        };
+        let is_state = |row: u32| self.base.get(row as usize).is_some_and(Base::is_state);
         !self.data.is_empty() && self.data.iter().all(|data| is_state(data.base))
     }
 

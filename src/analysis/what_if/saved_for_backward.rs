@@ -17,7 +17,6 @@ use crate::analysis::flow::loss_in_parts::are_in_parts;
 use crate::analysis::flow::softmax::{Crossed, Softmax, repeated};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::flow::{Value, computed};
-use crate::analysis::names::argument::holds_state;
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::{Pass, pass_of};
@@ -140,8 +139,7 @@ impl SavedForBackward {
         kept.tell_loops_in_layers();
         // The state of an environment may be integers, too, but is no text.
         let are_tokens = |base: &Base| {
-            let is_state = matches!(&base.role, Role::Argument { path, .. } if holds_state(path));
-            !is_state && program.buffer_node(base.buffer).is_some_and(|node| node.element_type.is_index())
+            !base.is_state() && program.buffer_node(base.buffer).is_some_and(|node| node.element_type.is_index())
         };
         let has_tokens =
             data.iter().any(|d| d.dimensions.len() >= 2 && bases.get(d.base as usize).is_some_and(are_tokens));

@@ -235,10 +235,7 @@ fn compare(diff: &mut SpaceDiff, before: Scene<'_>, after: Scene<'_>, options: &
 
 /// The passes of a program, which are the same for all its memory spaces.
 fn passes(scenes: &[Scene<'_>]) -> Vec<Phase> {
-    let found = scenes.first().and_then(|scene| Some((scene, scene.analysis.live.as_ref()?)));
-    found
-        .map(|(scene, live)| Phases::new(scene.program, scene.analysis.labels(scene.program), live).passes)
-        .unwrap_or_default()
+    scenes.first().map(|scene| Phases::new(scene.program, scene.analysis).passes).unwrap_or_default()
 }
 
 /// The passes that both sides have, with their highest use.

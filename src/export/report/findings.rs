@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::advisor::batch_size::MOST_TIMES;
+use crate::advisor::batch_size::{MOST_TIMES, count, up_to};
 use crate::advisor::plan::Step;
 use crate::advisor::{Advice, Finding, Plan};
 use crate::analysis::what_if::{Edit, TryVerdict, UNTOLD};
 use crate::export::document::{Document, Item, Line, Weight};
-use crate::model::{Bytes, Profile, thousands};
+use crate::model::{Bytes, Profile};
 
 /// A finding.
 #[derive(Debug, Serialize)]
@@ -268,11 +268,6 @@ fn results(plan: &PlanReport) -> &'static str {
     }
 }
 
-/// A number of samples with separators.
-fn count(samples: i64) -> String {
-    thousands(samples.unsigned_abs())
-}
-
 /// How many times the largest batch that fits a number is that still tells something.
 const MOST_APART: i64 = 2;
 
@@ -284,8 +279,7 @@ fn sentence(batch: &BatchReport) -> String {
     let maybe = if fits > 0 && may_fit > fits.saturating_mul(MOST_APART) {
         "; more cannot be ruled out, as the compiler may recompute more".to_owned()
     } else if may_fit > fits {
-        let these = if may_fit == 1 { "a batch of 1".to_owned() } else { format!("up to about {}", count(may_fit)) };
-        format!("; {these} cannot be ruled out, as the compiler may recompute more")
+        format!("; {} cannot be ruled out, as the compiler may recompute more", up_to(may_fit))
     } else {
         String::new()
     };

@@ -42,12 +42,7 @@ impl SpaceData {
             map: Arc::clone(scene.map()),
             by_class: Arc::clone(scene.curves(Grouping::Class)),
             contributors: Arc::clone(scene.contributors()),
-            phases: scene
-                .analysis
-                .live
-                .as_ref()
-                .map(|live| Phases::new(scene.program, scene.analysis.labels(scene.program), live))
-                .unwrap_or_default(),
+            phases: Phases::new(scene.program, scene.analysis),
         })
     }
 
