@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::flow::argument::moved_by;
+use super::flow::collective::{gathered_from, is_begin_alone};
 use super::flow::label::Labels;
 use super::flow::loops::Role;
 use super::flow::steps::Steps;
@@ -308,7 +309,12 @@ fn readers(program: &Program, labels: &Labels, sequence: &[u32]) -> Vec<Reader> 
                 let own = handed_on(program, &Value::whole(at)).map_or(NO_ROW, |value| known(value.at));
                 given_to_parts(program, labels, at).map_or(own, known)
             }
-            Some(&Opcode::FUSION) => moved_by(program, at, true).map_or(NO_ROW, known),
+            // What begins a collective alone reads for a later layer.
+            Some(&Opcode::FUSION) if is_begin_alone(program, at) => continue,
+            Some(&Opcode::FUSION) => match gathered_from(program, Value::whole(at)) {
+                Some(part) => known(part.at),
+                None => moved_by(program, at, true).map_or(NO_ROW, known),
+            },
             _ => match handed_on(program, &Value::whole(at)) {
                 Some(value) => known(value.at),
                 None if passes_on(program, at) => {
@@ -345,6 +351,7 @@ fn passes_on(program: &Program, at: InstructionId) -> bool {
                 | Opcode::COPY_START)
         )
     ) || matches!(program.opcode_name(at), "slice" | "dynamic-slice" | "all-gather")
+        || program.joins_slices(at)
 }
 
 /// An argument's path in the form of an op name: `model/blocks.3/mlp/weight` for `model.blocks[3].mlp.weight`.

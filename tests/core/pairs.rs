@@ -62,6 +62,8 @@ const PAIRS: &[Pair] = &[
     pair("idle_checkpoint_v5e", "v5e", &["remat layer_*"], Allowed::Share(0.06), true),
     // Two micro-batches in a loop of Python are in memory together, in a scan one after the other.
     pair("written_out_v5e", "v5e", &["micro loop"], Allowed::Share(0.06), true),
+    // Weights are gathered beside other work, begun with the layer before; the sums of the softmax are put off.
+    pair("gathered_layers_v5e", "v5e", &["remat *"], Allowed::Share(0.25), false),
     // Heads of the caches are divided over the devices, as many on each as have been taken for samples behind points.
     pair("decode_heads_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.02), true),
     // What is learned from is collected from the environments whose state is passed on, and shuffled.

@@ -71,6 +71,15 @@ fn beside(program: &Program, value: &Value) -> Option<Beside> {
     }
 }
 
+/// Whether a fusion does nothing but begin a collective.
+#[must_use]
+pub fn is_begin_alone(program: &Program, fusion: InstructionId) -> bool {
+    let root = || root(program, *program.instructions.called_by(fusion).first()?);
+    root().is_some_and(|root| {
+        program.begun_or_ended(root).is_some() && program.text.custom_call_target(root) == "AsyncCollectiveStart"
+    })
+}
+
 /// The operand of a fusion that a collective inside of it takes.
 fn taken_by(program: &Program, fusion: InstructionId, collective: InstructionId) -> Option<InstructionId> {
     let parameter = operand(program, collective, 0).filter(|&from| opcode(program, from) == Opcode::PARAMETER)?;

@@ -7,6 +7,7 @@ mod again;
 mod applied;
 mod at_once;
 mod axis;
+mod backward_only;
 mod base;
 pub mod batch;
 mod batch_behind;

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::again::{Again, add_copies};
 use super::applied::{self, Applications, application};
+use super::backward_only::add_backward_only;
 use super::begin::begin_of_backward;
 use super::between::Between;
 use super::evicted::{Evicted, OnChip, computed_on_chip};
@@ -155,6 +156,7 @@ impl Turn {
             used_at = windows_of(&marks);
             Passing::new(families, points, forward, &evicted).narrow(&mut used_at, &marks);
             again = computed.layers(&used.marks, |point| layer_at(&used_at, point));
+            add_backward_only(program, live, (&marks, end), |point| layer_at(&used_at, point), &mut again);
             add_copies(program, live.sequence(), &mut again);
             let place = |(row, (family, pass)): (usize, (&Family, &Pass))| {
                 let made = program.buffers.instruction_of(family.root);
