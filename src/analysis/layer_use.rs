@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::flow::argument::moved_by;
-use super::flow::collective::{gathered_from, is_begin_alone};
+use super::flow::collective::{gathered_from, is_begin_alone, is_carried};
 use super::flow::label::Labels;
 use super::flow::loops::Role;
 use super::flow::steps::Steps;
@@ -226,10 +226,14 @@ fn first_array(program: &Program, at: InstructionId) -> Option<&ShapeNode> {
     program.shape_of(at)?.nodes.iter().find(|node| !node.is_tuple())
 }
 
-/// Elements of all arrays of an operation's result: what is fused may return a sum beside what it is summed from.
+/// Elements of all arrays of an operation's result: what is fused may return a sum beside what it is summed from. Arrays
+/// of a collective that runs beside it are not its own.
 fn elements(program: &Program, at: InstructionId) -> u64 {
-    let arrays = program.shape_of(at).into_iter().flat_map(|shape| shape.nodes.iter().filter(|node| !node.is_tuple()));
-    arrays.fold(0, |sum, node| node.element_count().saturating_add(sum))
+    let Some(shape) = program.shape_of(at) else { return 0 };
+    let own = |place: usize| !is_carried(program, &Value { at, index: vec![place as i64 - 1] });
+    let arrays = shape.nodes.iter().enumerate().filter(|(_, node)| !node.is_tuple());
+    let arrays = arrays.filter(|&(place, _)| place == 0 || own(place));
+    arrays.fold(0, |sum, (_, node)| node.element_count().saturating_add(sum))
 }
 
 /// Operations that repeat.

@@ -71,6 +71,12 @@ fn beside(program: &Program, value: &Value) -> Option<Beside> {
     }
 }
 
+/// Whether a value is an array of a collective that its fusion carries on beside its own work.
+#[must_use]
+pub fn is_carried(program: &Program, value: &Value) -> bool {
+    beside(program, value).is_some()
+}
+
 /// Whether a fusion does nothing but begin a collective.
 #[must_use]
 pub fn is_begin_alone(program: &Program, fusion: InstructionId) -> bool {

@@ -9,7 +9,7 @@ use crate::analysis::layer_use::Mark;
 use crate::analysis::live_range::LiveRanges;
 use crate::analysis::names::lookup::{is_rematerialised, rematerialised_at};
 use crate::analysis::packing::{Families, Family};
-use crate::model::{FastMap, InstructionId, Program};
+use crate::model::{FastMap, InstructionId, Opcode, Program};
 
 /// When the instructions that the compiler computes again are computed first.
 #[derive(Debug, Default)]
@@ -103,6 +103,11 @@ pub(super) fn add_copies(program: &Program, sequence: &[u32], layers: &mut FastM
         };
         if let Readers::Again(layer) = own {
             layers.insert(at, layer);
+            if program.instructions.opcode.get(at.index()) == Some(&Opcode::ASYNC_START) {
+                let called = program.instructions.called_by(at).iter();
+                let called = called.filter_map(|called| program.computations.get(called.index()));
+                layers.extend(called.flat_map(|own| (own.start..own.end).map(|row| (InstructionId(row), layer))));
+            }
         }
         for &operand in program.instructions.operands_of(at) {
             if let Some(known) = readers.get_mut(operand as usize) {

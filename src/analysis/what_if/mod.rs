@@ -26,6 +26,7 @@ mod follow;
 mod followed;
 mod followers;
 mod follows;
+mod gathered_early;
 mod global_batch;
 mod head_size;
 mod in_loops;

@@ -12,6 +12,7 @@ use super::backward_only::add_backward_only;
 use super::begin::begin_of_backward;
 use super::between::Between;
 use super::evicted::{Evicted, OnChip, computed_on_chip};
+use super::gathered_early;
 use super::rounds::Round;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::layer_use::{LayerUse, Mark};
@@ -137,6 +138,7 @@ impl Turn {
         let mut between = Between::default();
         let mut applied = Applications::default();
         let mut again: FastMap<InstructionId, u32> = FastMap::default();
+        let mut gathered: FastMap<usize, u32> = FastMap::default();
         let computed = Again::new(program, families, live);
         let is_again = |family: &Family| {
             let made = program.buffers.instruction_of(family.root)?;
@@ -154,7 +156,8 @@ impl Turn {
             };
             let marks: Vec<(u32, &Mark)> = marks.filter(is_meant).collect();
             used_at = windows_of(&marks);
-            Passing::new(families, points, forward, &evicted).narrow(&mut used_at, &marks);
+            gathered = gathered_early::read_last(program, families, forward, &evicted);
+            Passing::new((families, points), forward, &evicted, &gathered).narrow(&mut used_at, &marks);
             again = computed.layers(&used.marks, |point| layer_at(&used_at, point));
             add_backward_only(program, live, (&marks, end), |point| layer_at(&used_at, point), &mut again);
             add_copies(program, live.sequence(), &mut again);
@@ -165,7 +168,7 @@ impl Turn {
                 }
                 let is_forward = *pass != Pass::Backward && 2 * family.first < at;
                 let point = points.get(family.first as usize).copied().filter(|_| is_forward)?;
-                layer_at(&used_at, evicted.made(row).unwrap_or(point))
+                layer_at(&used_at, gathered.get(&row).copied().or_else(|| evicted.made(row)).unwrap_or(point))
             };
             turn.layer_of = families.list.iter().zip(passes).enumerate().map(place).collect();
             used_at.iter().map(|&(point, layer)| (time_of(point), layer)).collect()
@@ -261,6 +264,10 @@ impl Turn {
                 }
                 continue;
             };
+            // Other layers carry it on beside their own work.
+            if gathered.contains_key(&family) && turn.layer_of[family] != layer {
+                continue;
+            }
             // What is computed again early need not be, where its whole layer is.
             if again.contains_key(&InstructionId(reader)) && turn.layer_of[family] == layer {
                 turn.is_read_again[family] = true;
@@ -546,7 +553,13 @@ struct Passing {
 }
 
 impl Passing {
-    fn new(families: &Families, points: &[u32], forward: &[(u32, u32, u32)], evicted: &Evicted) -> Self {
+    /// What is gathered is left out: it is begun when there is time for it.
+    fn new(
+        (families, points): (&Families, &[u32]),
+        forward: &[(u32, u32, u32)],
+        evicted: &Evicted,
+        gathered: &FastMap<usize, u32>,
+    ) -> Self {
         let mut last: Vec<u32> = vec![0; families.list.len()];
         for &(buffer, point, _) in forward {
             if let Some(family) = evicted.family(families, buffer) {
@@ -556,7 +569,8 @@ impl Passing {
         let mut steps: Vec<(u32, i128)> = Vec::new();
         for (row, (family, &last)) in families.list.iter().zip(&last).enumerate() {
             let made = evicted.made(row).or_else(|| points.get(family.first as usize).copied());
-            let Some(made) = made.filter(|&made| made < last) else { continue };
+            let is_meant = |&made: &u32| made < last && !gathered.contains_key(&row);
+            let Some(made) = made.filter(is_meant) else { continue };
             steps.push((made + 1, i128::from(family.size)));
             steps.push((last + 1, -i128::from(family.size)));
         }
