@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total};
+use crate::analysis::flow::collective::holds_gathered;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope;
 use crate::analysis::what_if::{EVERY, Edit};
@@ -55,9 +56,11 @@ fn backward_names<'a>(case: &'a ProgramContext<'_>) -> impl Iterator<Item = &'a 
     case.families_of(Pass::Backward).map(|row| case.name(row))
 }
 
-/// Values of the forward pass at the peak that are kept for the backward pass, outside of loops.
+/// Values of the forward pass at the peak that are kept for the backward pass, outside of loops. Weights that are gathered
+/// are no values.
 fn kept_of<'a>(case: &'a ProgramContext<'_>) -> impl Iterator<Item = &'a AtPeak> {
-    case.peak.iter().filter(|t| case.is_kept_of_forward(t) && !case.is_in_loop(t))
+    let is_value = |t: &&AtPeak| case.is_kept_of_forward(t) && !case.is_in_loop(t);
+    case.peak.iter().filter(is_value).filter(|t| !holds_gathered(case.program, t.buffer))
 }
 
 /// Bytes of what is computed again, of the names that pass a test.
@@ -69,6 +72,11 @@ fn computed_again(case: &ProgramContext<'_>, is_meant: impl Fn(&str) -> bool) ->
 /// Checkpoints around functions without names of their own: all layers, that names do not show.
 fn of_functions(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
+    // Layers beside those of a scan have the checkpoint of its body: what theirs would save is told where that saves inputs.
+    if kept.stacks.iter().any(|stack| !stack.is_input) {
+        return;
+    }
+    let around = if kept.stacks.is_empty() { "the layers" } else { "the layers beside the scan" };
     let in_layers = |t: &&AtPeak| kept.turn.as_ref().is_some_and(|turn| turn.layer_of.get(t.family) != Some(&None));
     let held: Vec<&AtPeak> = kept_of(case).filter(in_layers).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
@@ -88,7 +96,7 @@ fn of_functions(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     // One that is around little else says nothing of the layers.
     if count.0 * 2 >= backward {
-        tell(case, findings, ("the layers", EVERY), &held, count);
+        tell(case, findings, (around, EVERY), &held, count);
     }
 }
 

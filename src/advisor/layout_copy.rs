@@ -56,10 +56,19 @@ fn classes_in_words(case: &ProgramContext<'_>, found: &[(&AtPeak, usize)]) -> St
     in_a_row(names.collect())
 }
 
+/// As [`copied_argument`], also of what was a copy before a loop wrote to it. Those of caches have a rule of their own.
+fn copied_or_written(case: &ProgramContext<'_>, t: &AtPeak) -> Option<usize> {
+    let classes = case.analysis.classes(case.program);
+    let root = || case.memory.families.list.get(t.family).map(|family| family.root);
+    let before = || copied_argument(case, root().filter(|&root| root != t.buffer)?);
+    let is_meant = |&row: &usize| classes.of(case.memory.base[row].buffer) != Class::Cache;
+    copied_argument(case, t.buffer).or_else(|| before().filter(is_meant))
+}
+
 /// Looks for copies of whole arguments in another layout.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let found: Vec<(&AtPeak, usize)> =
-        case.peak.iter().filter_map(|t| Some((t, copied_argument(case, t.buffer)?))).collect();
+        case.peak.iter().filter_map(|t| Some((t, copied_or_written(case, t)?))).collect();
     let bytes: u64 = found.iter().map(|f| f.0.size).total();
     if !case.is_worth(bytes) {
         return;

@@ -120,10 +120,13 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
         let own = node.dimensions.as_slice();
         sizes.contains(own) && !layouts.contains(&(own, node.order_in_memory()))
     };
-    // On a GPU such a copy is a transposition: of as many elements, under other dimensions.
+    // On a GPU such a copy is a transposition: of as many elements, under other dimensions. What a loop writes to it names it
+    // within.
     let is_named_copy = |t: &&AtPeak| {
-        let label = case.analysis.labels(case.program).of(case.program, t.buffer);
-        label.is_some_and(|label| label.text.starts_with(COPY_OF))
+        let before = case.memory.families.list.get(t.family).map(|family| family.root);
+        let labels = [Some(t.buffer), before].into_iter().flatten();
+        let mut labels = labels.filter_map(|buffer| case.analysis.labels(case.program).of(case.program, buffer));
+        labels.any(|label| label.text.starts_with(COPY_OF))
     };
     let is_transposed = |t: &&AtPeak| {
         case.node(t.buffer).is_some_and(|node| !sizes.contains(node.dimensions.as_slice())) && is_named_copy(t)
@@ -160,6 +163,9 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
     Twins { all, copies: all.saturating_sub(others), widened, padded, relaid }
 }
 
+/// What part of the largest copy another takes at least whose order is told.
+const SMALL: u64 = 16;
+
 /// How to do without copies in another order of dimensions, in words.
 fn in_their_order(case: &ProgramContext<'_>, relaid: &[(BufferId, u64)]) -> Option<String> {
     let bytes = relaid.iter().map(|copy| copy.1).total();
@@ -170,7 +176,10 @@ fn in_their_order(case: &ProgramContext<'_>, relaid: &[(BufferId, u64)]) -> Opti
         let sizes: Vec<String> = sizes_in_memory(case.node(buffer)?)?.iter().map(ToString::to_string).collect();
         Some(format!("[{}]", sizes.join(",")))
     };
-    let mut orders: Vec<String> = relaid.iter().filter_map(|copy| order(copy.0)).collect();
+    // What is small beside the cache, such as a mask, has an order of its own.
+    let largest = relaid.iter().map(|copy| copy.1).max().unwrap_or(0);
+    let large = relaid.iter().filter(|copy| copy.1.saturating_mul(SMALL) >= largest);
+    let mut orders: Vec<String> = large.filter_map(|copy| order(copy.0)).collect();
     orders.sort();
     orders.dedup();
     Some(format!(

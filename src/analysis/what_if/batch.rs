@@ -216,7 +216,7 @@ pub fn data_arguments(
         let known =
             Known { families, steps: &found_steps, of_graphs: &of_graphs, fields: &fields, loops: &labels.steps };
         let mut data = batch_by_shape::find(program, classes, bases, &known, is_returned);
-        if data.first().is_some_and(|data| are_positions_of_one(program, classes, bases, data.batch())) {
+        if data.first().is_some_and(|data| are_positions(program, classes, bases, data.batch())) {
             return Vec::new();
         }
         if let Some(batch) = data.first().map(DataArgument::batch) {
@@ -381,15 +381,17 @@ fn batch_of_caches(program: &Program, classes: &Classes, bases: &[Base], labels:
     single(&|sizes| (sizes.len() - 2).max(2)).or_else(|| single(&|sizes| sizes.len() - 1))
 }
 
-/// Whether so many tokens are the next positions of one sequence: caches have no dimension of as many samples, and no table
-/// says which of their pages belong to which.
-fn are_positions_of_one(program: &Program, classes: &Classes, bases: &[Base], tokens: i64) -> bool {
+/// Whether so many tokens are the next positions of one sequence, or of several together: caches have no dimension of as
+/// many samples, and no table says for each which of their pages belong to it.
+fn are_positions(program: &Program, classes: &Classes, bases: &[Base], tokens: i64) -> bool {
     let arguments = || bases.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
     let nodes = |class| {
         arguments().filter(move |base| classes.of(base.buffer) == class).filter_map(|base| node_of(program, base))
     };
     let mut caches = nodes(Class::Cache).filter(|node| node.dimensions.len() > 2).peekable();
-    let is_table = |node: &ShapeNode| node.element_type.is_index() && node.dimensions.len() > 1;
+    let is_table = |node: &ShapeNode| {
+        node.element_type.is_index() && node.dimensions.len() > 1 && node.dimensions.contains(&tokens)
+    };
     caches.peek().is_some()
         && caches.all(|node| !node.dimensions.contains(&tokens))
         && !nodes(Class::Input).any(is_table)
