@@ -206,12 +206,13 @@ impl<'t, 'a> Outlook<'t, 'a> {
     }
 
     /// Where checkpoints would take more than they save, as where nothing is kept for a backward pass, the compiler keeps
-    /// what it has.
+    /// what it has. It does draw random bits again, whatever they take.
     fn keep_what_costs_more(&mut self) {
         let memory = self.trial.memory;
         let edits = &self.trial.edits;
         let only_checkpoints = !edits.is_empty() && edits.iter().all(|edit| matches!(edit, Edit::Remat(..)));
-        if only_checkpoints && self.expected > memory.allocated && !memory.is_over() && memory.rematerialised == 0 {
+        let is_more = only_checkpoints && self.expected > memory.allocated && !memory.is_over();
+        if is_more && memory.rematerialised == 0 && self.trial.state.blocks_of_random_bits().is_empty() {
             self.expected = memory.allocated;
             self.online = self.online.min(self.expected);
             self.best = self.best.min(self.expected);
