@@ -196,6 +196,7 @@ impl State<'_> {
     /// Scales the batch dimension of items whose owner passes a test; `held` is the part of the batch that they hold.
     pub(super) fn scale_items(&mut self, (whole, held): (i64, i64), scaled: i64, accept: &dyn Fn(Owner) -> bool) {
         let memory = self.memory;
+        self.to_one_sample |= scaled == 1 && held > 1;
         let by_size = BySize::new(self.program, memory, (whole, held));
         let scale = |size: i64| {
             let scaled = i128::from(size) * i128::from(scaled) / i128::from(held.max(1));

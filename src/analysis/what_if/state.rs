@@ -113,6 +113,8 @@ pub struct State<'a> {
     pub(super) largest_housed: u64,
     /// Bytes counted above and below what is expected to be recomputed at once.
     pub(super) fused: u64,
+    /// Whether each device is left one sample of several.
+    pub(super) to_one_sample: bool,
     /// Into how many parts weights are divided, if that is how many the batch has: without constraints, activations may
     /// end up holding the batch of all devices.
     pub(super) divided_like_batch: Option<i64>,
@@ -204,6 +206,7 @@ impl<'a> State<'a> {
             lent: Vec::new(),
             largest_housed: 0,
             fused: 0,
+            to_one_sample: false,
             divided_like_batch: None,
             divided_rows: Vec::new(),
             puts_off: None,
