@@ -6,7 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
 use crate::analysis::flow::label::is_product;
-use crate::analysis::flow::{Value, computed};
+use crate::analysis::flow::{Value, computed, is_blank};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope::numbered;
 use crate::analysis::what_if::saved_for_backward::is_among;
@@ -71,7 +71,12 @@ fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     // Activations kept for the backward pass have a rule of their own.
     let is_told =
         |t: &AtPeak| kept.has_own_remedy(t.family) || kept.is_stack(t.family) || case.memory.is_kept(t.family);
-    for t in case.peak.iter().filter(|t| !is_told(t)) {
+    // Memory that a loop fills, such as with the gradients of its layers, has no name of its own.
+    let is_filled = |t: &AtPeak| {
+        let root = case.memory.families.list.get(t.family).map_or(t.buffer, |family| family.root);
+        Value::of_buffer(case.program, root).is_some_and(|value| is_blank(case.program, &value))
+    };
+    for t in case.peak.iter().filter(|t| !is_told(t) && !is_filled(t)) {
         let name = case.name(t.family);
         let Some((shape, node)) = case.program.buffer_shape(t.buffer) else { continue };
         // Many buffers of one name are not a series of layers; their numbers must differ.

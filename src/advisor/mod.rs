@@ -40,6 +40,7 @@ mod search;
 #[cfg(test)]
 mod sketch;
 mod stages;
+mod simulation;
 mod state_in_place;
 mod subject;
 mod temporaries;

@@ -3,6 +3,7 @@
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total};
+use super::simulation::is_simulation;
 use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
 use crate::analysis::what_if::{Arguments, Edit};
@@ -116,7 +117,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let everything = case.try_out(&[Edit::Dtype(Arguments::all(), bf16)]);
     let compute = case.try_out(&[Edit::Compute(bf16)]);
     let (all, some) = (case.saved(&everything), case.saved(&compute));
-    if !case.is_worth(all) {
+    if !case.is_worth(all) || is_simulation(case) {
         return;
     }
     let mut finding = case.remedy(NAME);

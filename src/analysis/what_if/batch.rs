@@ -320,15 +320,19 @@ fn batch_of_mapped(program: &Program, bases: &[Base], is_kept: &dyn Fn(&Base) ->
         let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
         let Some(&first) = node.dimensions.first() else { continue };
         all += 1;
-        let sharding = program.sharding_of_parameter(*number);
-        if first == 1 && sharding.is_some_and(|sharding| sharding.tiles.first() == Some(&devices)) {
+        // Of a single device nothing is divided.
+        let is_divided = || {
+            let sharding = program.sharding_of_parameter(*number);
+            sharding.is_some_and(|sharding| sharding.tiles.first() == Some(&devices))
+        };
+        if first == 1 && (devices == 1 || is_divided()) {
             mapped += 1;
             if let Some(&size) = node.dimensions.get(1).filter(|&&size| size > 1 && !is_kept(base)) {
                 *sizes.entry(size).or_default() += 1;
             }
         }
     }
-    if devices <= 1 || (mapped as f64) < all as f64 * MAPPED {
+    if devices < 1 || (mapped as f64) < all as f64 * MAPPED {
         return None;
     }
     let (batch, count) = sizes.into_iter().max_by_key(|&(size, count)| (count, size))?;
