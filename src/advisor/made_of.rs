@@ -8,8 +8,9 @@ use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
 use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern;
+use crate::analysis::what_if::random_bits::is_draw;
 use crate::analysis::what_if::saved_for_backward::is_among;
-use crate::model::{Bytes, outline};
+use crate::model::{Bytes, ShapeNode, outline};
 
 /// A part of the temporaries' bytes that says what most of them are: two fifths of them.
 const MOST: (u64, u64) = (2, 5);
@@ -27,6 +28,7 @@ pub(super) enum Kind {
     Gradients,
     OfValues,
     Weights,
+    Random,
     Other,
 }
 
@@ -41,6 +43,7 @@ impl Kind {
             Self::Gradients => "gradients",
             Self::OfValues => "gradients of activations",
             Self::Weights => "gathered or copied weights",
+            Self::Random => "random bits",
             Self::Other => "others",
         }
     }
@@ -55,6 +58,8 @@ impl Kind {
         } else if class == Class::Weight || is_gather(case, t) {
             // Gathered once more in a layer that is checkpointed, too.
             Self::Weights
+        } else if is_random(case, t) {
+            Self::Random
         } else if kept.passes.get(t.family) == Some(&Pass::Recomputed) && !kept.is_stack(t.family) {
             Self::Recomputed
         } else if class == Class::Activation || kept.is_stack(t.family) {
@@ -67,6 +72,12 @@ impl Kind {
             Self::Other
         }
     }
+}
+
+/// Whether a temporary holds random bits, or what they are made of.
+fn is_random(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+    let is_integer = |node: &ShapeNode| !node.element_type.is_float() && node.element_type.storage_bits() > 1;
+    case.node(t.buffer).is_some_and(is_integer) && is_draw(case.name(t.family))
 }
 
 /// Temporaries by kind.
@@ -108,6 +119,11 @@ impl Kinds {
         let may_be = |kind: Kind| matches!(kind, Kind::Logits | Kind::Scores | Kind::Other);
         let bytes = self.sums.iter().filter(|row| may_be(row.1)).map(|row| row.0).total();
         bytes.saturating_mul(2) >= self.all
+    }
+
+    /// Whether most of them are random bits.
+    pub fn are_random(&self) -> bool {
+        self.sums.first().is_some_and(|row| row.1 == Kind::Random && self.are_most(row.0))
     }
 
     fn are_most(&self, bytes: u64) -> bool {

@@ -105,7 +105,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("pass less from step to step: a narrower type, fewer positions, or only indices of what is kept outside the loop".to_owned());
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
     } else {
-        let are_copies = advise(case, &mut finding, &held, kinds.as_ref().is_some_and(Kinds::may_be_cut));
+        let are_copies = advise(case, &mut finding, &held, kinds.as_ref());
         checkpoint(case, &mut finding, findings, are_copies);
     }
     // What can be changed says more than what is there, unless that is one thing.
@@ -161,7 +161,7 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     finding.why = format!("The largest: {}.", largest(case, &held));
     finding.why.extend(kinds.sentence());
-    let are_copies = advise(case, &mut finding, &held, kinds.may_be_cut());
+    let are_copies = advise(case, &mut finding, &held, Some(&kinds));
     checkpoint(case, &mut finding, findings, are_copies);
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
@@ -183,7 +183,13 @@ fn is_reordered(case: &ProgramContext<'_>, t: &AtPeak, held: &[&AtPeak]) -> bool
 }
 
 /// What helps against temporaries, whatever they are. Whether it is known of what they are copies.
-fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], may_be_cut: bool) -> bool {
+fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], kinds: Option<&Kinds>) -> bool {
+    if kinds.is_some_and(Kinds::are_random) {
+        finding.advice.push("keys of another generator (`jax.config.update('jax_default_prng_impl', 'rbg')`), which draw other numbers: JAX's default one computes random bits in many steps, which take memory where a layer is checkpointed".to_owned());
+        finding.advice.push("or draw fewer: dropout on the attention's output instead of its probabilities".to_owned());
+        return false;
+    }
+    let may_be_cut = kinds.is_some_and(Kinds::may_be_cut);
     let is_shuffled = held.iter().take(MOST).any(|t| is_reordered(case, t, held));
     if is_shuffled {
         finding.advice.push("rows gathered in another order are a copy of all of them: gather those of one part where it is used, inside the loop over the parts (shuffle the indices, not the samples)".to_owned());

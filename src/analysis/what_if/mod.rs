@@ -41,7 +41,7 @@ mod pairs;
 mod postponed;
 mod prediction;
 mod put_off;
-mod random_bits;
+pub mod random_bits;
 mod recompute;
 mod recomputed;
 mod resize;

@@ -29,6 +29,12 @@ const ARRAYS: u64 = 30;
 /// Parts of the names of operations that draw random numbers.
 const DRAWS: [&str; 3] = ["bernoulli", "random_bits", "threefry"];
 
+/// Whether an operation draws random numbers, by its name.
+#[must_use]
+pub fn is_draw(op_name: &str) -> bool {
+    DRAWS.iter().any(|word| op_name.contains(word))
+}
+
 impl Memory {
     /// Numbers of elements of the arrays whose random bits are computed by JAX's default generator.
     fn drawn(&self, program: &Program) -> &FastSet<u64> {
@@ -44,8 +50,7 @@ impl Memory {
                 if program.opcode_name(at) == "rng-bit-generator" {
                     by_device.insert(count);
                 } else if !node.element_type.is_float() && node.element_type.storage_bits() == 32 {
-                    let name = program.text.op_name(at);
-                    if DRAWS.iter().any(|word| name.contains(word)) {
+                    if is_draw(&program.text.op_name(at)) {
                         drawn.insert(count);
                     }
                 }
