@@ -44,6 +44,9 @@ pub fn add(marks: &mut Vec<Mark>, mark: Mark) {
     }
 }
 
+/// Most parts that a dimension is put together of.
+const MOST_PARTS: i64 = 256;
+
 /// A mark in a dimension that another dimension, `to` of size `size`, of another array corresponds to.
 #[must_use]
 pub fn carried(mark: Mark, (from, size): (i64, i64), to: usize) -> Option<Mark> {
@@ -52,6 +55,10 @@ pub fn carried(mark: Mark, (from, size): (i64, i64), to: usize) -> Option<Mark> 
         return Some(Mark { dimension, ..mark });
     }
     let left = size / mark.inner.max(1);
+    // A few rows of a memory of many do not tell how many it has.
+    if from > 0 && size / from > MOST_PARTS {
+        return None;
+    }
     // A dimension that follows as a whole does so where it is put together of several.
     let is_whole = mark.inner == 1 && mark.size == from && size > from;
     let size = if is_whole { size } else { mark.size.min(left) };
