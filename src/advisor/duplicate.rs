@@ -212,6 +212,8 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advisor::sketch::{Sketch, array};
+    use crate::model::Opcode;
 
     #[test]
     fn numbers_do_not_tell_layers_apart() {
@@ -220,6 +222,36 @@ mod tests {
         assert_ne!(folded("jvp(layer_1)/mlp"), folded("jvp(layer_1)/attn"));
         let own = "jvp(mamba2_causal_lm)/mamba2_mixer/depthwise_conv1d/conv";
         assert_eq!(without_numbers(own), (own.to_owned(), Vec::new()), "digits within words");
+    }
+
+    fn series_of(is_filled_later: bool) -> Vec<Finding> {
+        let mut sketch = Sketch::default();
+        let x = sketch.argument(array(&[1024], &[0]), "x");
+        let made: Vec<u32> = (0..4)
+            .map(|number| {
+                let opcode = if is_filled_later { Opcode::CUSTOM_CALL } else { Opcode::FUSION };
+                let name = format!("jit(f)/layer_{number}/mul");
+                let operands: &[u32] = if is_filled_later { &[] } else { &[x] };
+                let row = sketch.instruction(opcode, array(&[1024, 1024], &[1, 0]), operands, &name);
+                if is_filled_later {
+                    sketch.target(row, "AllocateBuffer");
+                }
+                sketch.alloc(row);
+                row
+            })
+            .collect();
+        let all = sketch.instruction(Opcode::FUSION, array(&[1024], &[0]), &made, "jit(f)/sum");
+        sketch.alloc(all);
+        for row in made.into_iter().chain([all]) {
+            sketch.free(row);
+        }
+        sketch.findings(1 << 30, series)
+    }
+
+    #[test]
+    fn memory_that_is_filled_later_is_no_series() {
+        assert_eq!(series_of(false).len(), 1);
+        assert!(series_of(true).is_empty());
     }
 
     #[test]

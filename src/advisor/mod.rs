@@ -37,10 +37,10 @@ mod residents;
 mod results;
 mod scoped_vmem;
 mod search;
+mod simulation;
 #[cfg(test)]
 mod sketch;
 mod stages;
-mod simulation;
 mod state_in_place;
 mod subject;
 mod temporaries;

@@ -71,6 +71,8 @@ const PAIRS: &[Pair] = &[
     pair("rollout_short_v5e", "v5e", &["dim 128 64"], Allowed::Share(0.02), true),
     // A memory of what environments were, written in place, counts them behind its places.
     pair("replay_v5e", "v5e", &["batch 2"], Allowed::Share(0.02), true),
+    // Environments behind the dimension of a single mapped device write a few rows of a memory of many.
+    pair("remembered_v5e", "v5e", &["batch 2"], Allowed::Share(0.02), true),
     // Numbers that are spread over all scores: what a mask fills in, and the scale.
     pair("prefill_masked_v6e", "v6e", &["batch 0.5"], Allowed::Share(0.02), true),
     // A loop over blocks of the positions in each layer: of fewer positions there are fewer blocks.
