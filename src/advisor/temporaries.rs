@@ -114,7 +114,6 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         f.program == Some(case.row) && !f.is_remedy && case.is_share(saved, CHANGES)
     };
     finding.is_remedy = kinds.is_some_and(|kinds| !kinds.are_alike()) && findings.iter().any(is_cause);
-    finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
 }
@@ -163,7 +162,6 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.why.extend(kinds.sentence());
     let are_copies = advise(case, &mut finding, &held, Some(&kinds));
     checkpoint(case, &mut finding, findings, are_copies);
-    finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
 }
@@ -184,7 +182,10 @@ fn is_reordered(case: &ProgramContext<'_>, t: &AtPeak, held: &[&AtPeak]) -> bool
 
 /// What helps against temporaries, whatever they are. Whether it is known of what they are copies.
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], kinds: Option<&Kinds>) -> bool {
+    finding.changes_results = ChangesResults::No;
     if kinds.is_some_and(Kinds::are_random) {
+        // Another generator draws other numbers.
+        finding.changes_results = ChangesResults::Yes;
         finding.advice.push("keys of another generator (`jax.config.update('jax_default_prng_impl', 'rbg')`), which draw other numbers: JAX's default one computes random bits in many steps, which take memory where a layer is checkpointed".to_owned());
         finding.advice.push("or draw fewer: dropout on the attention's output instead of its probabilities".to_owned());
         return false;

@@ -226,12 +226,13 @@ impl Labels {
                 }
                 continue;
             }
+            // Whatever writes its slices.
+            if let Some(argument) = self.copied_state(program, at, &index) {
+                return Some(Label::plain(format!("{COPY_OF}{argument}")));
+            }
             let name = self.loops.op_name(program, end.at);
             if !is_plain(&name) {
                 return Some(Label::borrowed(name));
-            }
-            if let Some(argument) = self.copied_state(program, at, &index) {
-                return Some(Label::plain(format!("{COPY_OF}{argument}")));
             }
             let from = self.made_from(program, &end, known).map(|from| format!("made from {from}"));
             let like = || {
@@ -248,12 +249,20 @@ impl Labels {
     /// The argument that a loop's state is a copy of, in another layout or type, and updates slice by slice: its path.
     fn copied_state(&self, program: &Program, at: InstructionId, index: &[i64]) -> Option<String> {
         let root = super::root(program, super::body(program, at)?)?;
-        let own = super::beginning(program, Value { at: root, index: index.to_vec() }, 0)?;
-        if !own.is_updated || own.index != index {
+        let end = Value { at: root, index: index.to_vec() };
+        let is_named_so = || {
+            let name = self.loops.op_name(program, super::computed(program, end.clone()).at);
+            ["/dynamic_update_slice", "/scatter"].iter().any(|operation| name.ends_with(operation))
+        };
+        let own = super::beginning(program, end.clone(), 0);
+        if !own.is_some_and(|own| own.is_updated && own.index == index) && !is_named_so() {
             return None;
         }
         let mut begin = Value { at: operand(program, at, 0)?, index: index.to_vec() };
         for _ in 0..super::MAX_DEPTH {
+            if let Some(path) = self.copied_argument(program, &begin).filter(|path| !path.is_empty()) {
+                return Some(path);
+            }
             let from = super::beginning(program, begin, 0)?;
             let inside = program.computation_of(from.parameter)?;
             if Some(inside) == program.entry {

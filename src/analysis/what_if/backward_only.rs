@@ -8,7 +8,7 @@ use crate::model::{FastMap, InstructionId, NO_ROW, Program};
 
 /// Where the values come from that an instruction hands on or reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
+enum Source {
     /// From no operation of the forward pass: arguments and constants.
     Outside,
     /// From the operations of one layer, or of none.
@@ -17,7 +17,7 @@ enum From {
     Several,
 }
 
-impl From {
+impl Source {
     fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Outside, other) => other,
@@ -77,21 +77,22 @@ where
     fn backward_only(&self, marks: &[(u32, Option<u32>)], mut found: impl FnMut(u32, u32)) {
         let Some(last) = marks.iter().rev().find_map(|mark| mark.1) else { return };
         let is_needed = self.needed_by(marks);
-        let mut from = vec![From::Outside; self.rows];
+        let mut from = vec![Source::Outside; self.rows];
         for (point, &row) in (0..).zip(self.sequence) {
             let operands = (self.operands)(row).iter().filter(|&&operand| operand != NO_ROW);
             let is_first = operands.clone().next().is_none();
-            let read = operands.filter_map(|&row| from.get(row as usize)).fold(From::Outside, |all, &one| all.and(one));
+            let read =
+                operands.filter_map(|&row| from.get(row as usize)).fold(Source::Outside, |all, &one| all.and(one));
             from[row as usize] = match read {
                 read if (self.hands_on)(row) => read,
-                From::Outside if is_first || !is_needed[row as usize] => From::Outside,
-                From::Layer(Some(layer)) if !is_needed[row as usize] && layer != last => {
+                Source::Outside if is_first || !is_needed[row as usize] => Source::Outside,
+                Source::Layer(Some(layer)) if !is_needed[row as usize] && layer != last => {
                     if (self.layer_at)(point) != Some(layer) {
                         found(row, layer);
                     }
                     read
                 }
-                _ => From::Layer((self.layer_at)(point)),
+                _ => Source::Layer((self.layer_at)(point)),
             };
         }
     }
