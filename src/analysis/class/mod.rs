@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::ProgramAnalysis;
 use super::flow::argument::entry_parameter;
 use super::flow::collective::{gathered_from, is_permute};
+use super::flow::copied_state::copied_into_loop;
 use super::flow::loops::Role;
 use super::flow::{Value, computed};
 use super::names::lookup::op_name;
@@ -231,6 +232,13 @@ fn temporary(
         && let Some(&(class, _)) = arguments.get(&argument)
     {
         return (class, if is_gathered { Reason::Gathered } else { Reason::CopyOfArgument });
+    }
+    // What a loop works on, a copy of the cache, is one that is written a part at a time.
+    if let Some(from) = copied_into_loop(program, &analysis.labels(program).loops, buffer)
+        && let Some(number) = program.instructions.argument.get(from.index())
+        && let Some(&(Class::Cache, _)) = arguments.get(&i64::from(*number))
+    {
+        return (Class::Cache, Reason::CopyOfArgument);
     }
     // What a loop gathers is one step's part of a stack; in a product whose parts are exchanged while others are computed,
     // devices hand on what they have of a weight.

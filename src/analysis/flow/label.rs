@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::argument::moved_by;
 use super::collective::{NamedBy, is_all_gather, is_exchange, named_by};
+use super::copied_state::copied_state;
 use super::like_weights::{like_weights, weights_like};
 use super::loops::{Loops, Part, Role};
 use super::steps::{LoopSteps, Steps};
@@ -227,8 +228,9 @@ impl Labels {
                 continue;
             }
             // Whatever writes its slices.
-            if let Some(argument) = self.copied_state(program, at, &index) {
-                return Some(Label::plain(format!("{COPY_OF}{argument}")));
+            let copied = copied_state(program, &self.loops, at, &index).map(|argument| program.text.op_name(argument));
+            if let Some(path) = copied.filter(|path| !path.is_empty()) {
+                return Some(Label::plain(format!("{COPY_OF}{path}")));
             }
             let name = self.loops.op_name(program, end.at);
             if !is_plain(&name) {
@@ -242,33 +244,6 @@ impl Labels {
             // A name that tells no part of the model is better than none.
             let borrowed = || (!name.is_empty()).then(|| Label::borrowed(name.clone()));
             return from.or_else(like).map(Label::plain).or_else(borrowed);
-        }
-        None
-    }
-
-    /// The argument that a loop's state is a copy of, in another layout or type, and updates slice by slice: its path.
-    fn copied_state(&self, program: &Program, at: InstructionId, index: &[i64]) -> Option<String> {
-        let root = super::root(program, super::body(program, at)?)?;
-        let end = Value { at: root, index: index.to_vec() };
-        let is_named_so = || {
-            let name = self.loops.op_name(program, super::computed(program, end.clone()).at);
-            ["/dynamic_update_slice", "/scatter"].iter().any(|operation| name.ends_with(operation))
-        };
-        let own = super::beginning(program, end.clone(), 0);
-        if !own.is_some_and(|own| own.is_updated && own.index == index) && !is_named_so() {
-            return None;
-        }
-        let mut begin = Value { at: operand(program, at, 0)?, index: index.to_vec() };
-        for _ in 0..super::MAX_DEPTH {
-            if let Some(path) = self.copied_argument(program, &begin).filter(|path| !path.is_empty()) {
-                return Some(path);
-            }
-            let from = super::beginning(program, begin, 0)?;
-            let inside = program.computation_of(from.parameter)?;
-            if Some(inside) == program.entry {
-                return Some(program.text.op_name(from.parameter)).filter(|path| !path.is_empty());
-            }
-            begin = Value { at: operand(program, self.loops.caller(inside)?, 0)?, index: from.index };
         }
         None
     }

@@ -3,6 +3,7 @@
 
 pub mod argument;
 pub mod collective;
+pub mod copied_state;
 pub mod dimensions;
 pub mod label;
 mod like_weights;
