@@ -18,7 +18,7 @@ fn is_of_simulator(file: &str) -> bool {
     let inside = file.rsplit_once("site-packages/").or_else(|| file.rsplit_once("dist-packages/"));
     inside.is_some_and(|(_, path)| {
         let is_in = |folder: &&str| path.starts_with(*folder);
-        SIMULATORS.iter().any(|folder| is_in(&folder)) && !LEARNING.iter().any(|folder| is_in(&folder))
+        SIMULATORS.iter().any(is_in) && !LEARNING.iter().any(is_in)
     })
 }
 

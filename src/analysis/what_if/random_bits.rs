@@ -49,10 +49,11 @@ impl Memory {
                 }
                 if program.opcode_name(at) == "rng-bit-generator" {
                     by_device.insert(count);
-                } else if !node.element_type.is_float() && node.element_type.storage_bits() == 32 {
-                    if is_draw(&program.text.op_name(at)) {
-                        drawn.insert(count);
-                    }
+                } else if !node.element_type.is_float()
+                    && node.element_type.storage_bits() == 32
+                    && is_draw(&program.text.op_name(at))
+                {
+                    drawn.insert(count);
                 }
             }
             let widest = || self.largest_scores(program).and_then(|node| widest_head(program, node));
