@@ -124,7 +124,12 @@ impl Memory {
     pub(super) fn told_by_flow(&self, program: &Program, item: usize) -> FromFlow {
         let divided = self.divided(program);
         let batch = self.followed(program).get(item).map_or(0, |follows| follows.set());
-        FromFlow { is_whole: divided.is_whole, parts: divided.by_item.get(item).copied().unwrap_or_default(), batch }
+        let has_heads_first = self.items.get(item).is_some_and(|item| {
+            let rank = program.buffer_node(item.buffer).map_or(0, |node| node.dimensions.len());
+            rank == 3 && matches!(item.owner, Owner::Family(row) if is_among(&self.kept.scores, row as usize))
+        });
+        let parts = divided.by_item.get(item).copied().unwrap_or_default();
+        FromFlow { is_whole: divided.is_whole, parts, batch, has_heads_first }
     }
 
     /// The buffers of some that hold the batch of all devices, and are divided over these along no other dimension.

@@ -196,6 +196,8 @@ pub(super) struct FromFlow {
     pub parts: u32,
     /// The dimensions that follow the batch, one bit for each; none where that is unknown.
     pub batch: u32,
+    /// Whether the first dimension is of samples and heads together, as that of attention scores of three dimensions.
+    pub has_heads_first: bool,
 }
 
 impl GlobalBatch {
@@ -255,7 +257,8 @@ impl GlobalBatch {
         if self.weights.contains(&outline(&node.dimensions)) {
             return None;
         }
-        let found = self.dimension_of(node)?;
+        // As many samples and heads as there are samples on all devices are no sign.
+        let found = self.dimension_of(node).filter(|&at| at > 0 || !flow.has_heads_first)?;
         // A buffer that also has the per-device batch is sharded already; the other size is a coincidence. Behind the
         // other size, one that weights have, too, is a number of features.
         let may_be = |at: usize| flow.batch == 0 || flow.batch & bit(found) == 0 || flow.batch & bit(at) != 0;
@@ -350,6 +353,11 @@ mod tests {
         assert_eq!(known(flow, &[16, 512, 32016]), None, "nothing else is so large");
         assert_eq!(known(FromFlow { batch: 1, ..flow }, &[16, 4, 512, 512]), Some(0), "four heads");
         assert_eq!(known(FromFlow { batch: 0b10, ..flow }, &[16, 4, 512, 512]), None, "sixteen heads");
+        assert_eq!(
+            known(FromFlow { has_heads_first: true, ..flow }, &[16, 512, 512]),
+            None,
+            "four samples of four heads"
+        );
         let of_features = GlobalBatch { weight_sizes: FastSet::from_iter([4]), ..batch };
         let dimension_beside = |dims: &[i64]| {
             of_features.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()), FromFlow::default())
