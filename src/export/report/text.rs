@@ -100,7 +100,7 @@ fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileRep
         instruction.write_text(out);
     }
     if program.spaces.is_empty() && program.has_buffer_assignment {
-        let _ = writeln!(out, "  no memory space of that name");
+        let _ = writeln!(out, "  no memory space to show");
     }
     // HBM and any space over capacity in full, the other spaces one line each.
     let (full, brief): (Vec<&SpaceReport>, Vec<&SpaceReport>) = program
