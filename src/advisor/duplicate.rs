@@ -72,10 +72,8 @@ fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_told =
         |t: &AtPeak| kept.has_own_remedy(t.family) || kept.is_stack(t.family) || case.memory.is_kept(t.family);
     // Memory that a loop fills, such as with the gradients of its layers, has no name of its own.
-    let is_filled = |t: &AtPeak| {
-        let root = case.memory.families.list.get(t.family).map_or(t.buffer, |family| family.root);
-        Value::of_buffer(case.program, root).is_some_and(|value| is_blank(case.program, &value))
-    };
+    let is_filled =
+        |t: &AtPeak| Value::of_buffer(case.program, case.root(t)).is_some_and(|value| is_blank(case.program, &value));
     for t in case.peak.iter().filter(|t| !is_told(t) && !is_filled(t)) {
         let name = case.name(t.family);
         let Some((shape, node)) = case.program.buffer_shape(t.buffer) else { continue };

@@ -59,10 +59,8 @@ fn classes_in_words(case: &ProgramContext<'_>, found: &[(&AtPeak, usize)]) -> St
 /// As [`copied_argument`], also of what was a copy before a loop wrote to it. Those of caches have a rule of their own.
 fn copied_or_written(case: &ProgramContext<'_>, t: &AtPeak) -> Option<usize> {
     let classes = case.analysis.classes(case.program);
-    let root = || case.memory.families.list.get(t.family).map(|family| family.root);
-    let before = || copied_argument(case, root().filter(|&root| root != t.buffer)?);
     let is_meant = |&row: &usize| classes.of(case.memory.base[row].buffer) != Class::Cache;
-    copied_argument(case, t.buffer).or_else(|| before().filter(is_meant))
+    copied_argument(case, t.buffer).or_else(|| copied_argument(case, case.root(t)).filter(is_meant))
 }
 
 /// Looks for copies of whole arguments in another layout.

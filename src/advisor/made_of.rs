@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::gathered::is_gather;
 use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
 use crate::analysis::class::Class;
+use crate::analysis::names::lookup::is_draw;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern;
-use crate::analysis::what_if::random_bits::is_draw;
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::model::{Bytes, ShapeNode, outline};
 

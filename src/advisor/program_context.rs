@@ -349,6 +349,12 @@ impl<'a> ProgramContext<'a> {
         self.memory.kept.passes.get(t.family) == Some(&Pass::Forward) && self.memory.is_kept(t.family)
     }
 
+    /// The buffer that a temporary's memory is made with, where it is not the one that is live at the peak.
+    #[must_use]
+    pub(super) fn root(&self, t: &AtPeak) -> BufferId {
+        self.memory.families.list.get(t.family).map_or(t.buffer, |family| family.root)
+    }
+
     /// Whether a temporary is made in a loop: it is that of one step.
     #[must_use]
     pub fn is_in_loop(&self, t: &AtPeak) -> bool {

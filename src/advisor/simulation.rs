@@ -1,8 +1,8 @@
 //! Whether a program simulates physics: what it computes so loses more in 16 bits than a neural network does.
 
 use super::program_context::{AtPeak, ProgramContext};
-use crate::analysis::flow::{Value, computed, hands_on};
-use crate::model::{InstructionId, NO_ROW};
+use crate::analysis::flow::argument::fetched_in_slices;
+use crate::analysis::flow::{Value, computed};
 
 /// Most of the largest temporaries that are looked at.
 const MOST_LOOKED_AT: usize = 256;
@@ -22,22 +22,13 @@ fn is_of_simulator(file: &str) -> bool {
     })
 }
 
-/// Most prefetches and views that a value is followed back through.
-const MOST_STEPS: usize = 8;
-
 /// Whether a simulator makes a temporary; `None` where no source line tells.
 fn is_simulated(case: &ProgramContext<'_>, t: &AtPeak) -> Option<bool> {
     let program = case.program;
     let part = case.analysis.labels(program).role(program, t.buffer);
     let value = part.and_then(|part| part.written.clone()).or_else(|| Value::of_buffer(program, t.buffer))?;
-    let mut at = computed(program, value).at;
-    for _ in 0..MOST_STEPS {
-        let before = program.instructions.operands_of(at).first().filter(|&&row| row != NO_ROW);
-        match before.filter(|_| hands_on(program, at)) {
-            Some(&row) => at = computed(program, Value::whole(InstructionId(row))).at,
-            None => break,
-        }
-    }
+    let made = computed(program, value).at;
+    let at = fetched_in_slices(program, made).map_or(made, |whole| computed(program, Value::whole(whole)).at);
     let metadata = program.text.metadata(at);
     let mut lines = metadata.source.iter().chain(&metadata.stack).peekable();
     lines.peek().is_some().then(|| lines.any(|line| is_of_simulator(&line.file)))

@@ -123,10 +123,9 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
     // On a GPU such a copy is a transposition: of as many elements, under other dimensions. What a loop writes to it names it
     // within.
     let is_named_copy = |t: &&AtPeak| {
-        let before = case.memory.families.list.get(t.family).map(|family| family.root);
-        let labels = [Some(t.buffer), before].into_iter().flatten();
-        let mut labels = labels.filter_map(|buffer| case.analysis.labels(case.program).of(case.program, buffer));
-        labels.any(|label| label.text.starts_with(COPY_OF))
+        let label = |buffer| case.analysis.labels(case.program).of(case.program, buffer);
+        let is_so = |buffer| label(buffer).is_some_and(|label| label.text.starts_with(COPY_OF));
+        is_so(t.buffer) || is_so(case.root(t))
     };
     let is_transposed = |t: &&AtPeak| {
         case.node(t.buffer).is_some_and(|node| !sizes.contains(node.dimensions.as_slice())) && is_named_copy(t)

@@ -182,7 +182,6 @@ fn is_reordered(case: &ProgramContext<'_>, t: &AtPeak, held: &[&AtPeak]) -> bool
 
 /// What helps against temporaries, whatever they are. Whether it is known of what they are copies.
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], kinds: Option<&Kinds>) -> bool {
-    finding.changes_results = ChangesResults::No;
     if kinds.is_some_and(Kinds::are_random) {
         // Another generator draws other numbers.
         finding.changes_results = ChangesResults::Yes;

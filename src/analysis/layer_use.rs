@@ -230,10 +230,9 @@ fn first_array(program: &Program, at: InstructionId) -> Option<&ShapeNode> {
 /// of a collective that runs beside it are not its own.
 fn elements(program: &Program, at: InstructionId) -> u64 {
     let Some(shape) = program.shape_of(at) else { return 0 };
-    let own = |place: usize| !is_carried(program, &Value { at, index: vec![place as i64 - 1] });
-    let arrays = shape.nodes.iter().enumerate().filter(|(_, node)| !node.is_tuple());
-    let arrays = arrays.filter(|&(place, _)| place == 0 || own(place));
-    arrays.fold(0, |sum, (_, node)| node.element_count().saturating_add(sum))
+    let arrays = (0u32..).zip(&shape.nodes).filter(|(_, node)| !node.is_tuple());
+    let own = arrays.filter(|&(row, _)| row == 0 || !is_carried(program, &Value { at, index: shape.index_of(row) }));
+    own.fold(0, |sum, (_, node)| node.element_count().saturating_add(sum))
 }
 
 /// Operations that repeat.

@@ -234,21 +234,19 @@ fn temporary(
         return (class, if is_gathered { Reason::Gathered } else { Reason::CopyOfArgument });
     }
     // What a loop works on, a copy of the cache, is one that is written a part at a time.
-    if let Some(from) = copied_into_loop(program, &analysis.labels(program).loops, buffer)
-        && let Some(number) = program.instructions.argument.get(from.index())
-        && let Some(&(Class::Cache, _)) = arguments.get(&i64::from(*number))
-    {
+    let loops = &analysis.labels(program).loops;
+    let class_of = |from: InstructionId| {
+        let number = i64::from(*program.instructions.argument.get(from.index())?);
+        arguments.get(&number).map(|found| found.0)
+    };
+    if copied_into_loop(program, loops, buffer).and_then(class_of) == Some(Class::Cache) {
         return (Class::Cache, Reason::CopyOfArgument);
     }
     // What a loop gathers is one step's part of a stack; in a product whose parts are exchanged while others are computed,
     // devices hand on what they have of a weight.
     let value = computed(program, Value { at: instruction, index: program.buffer_index(buffer) });
     let part = gathered_from(program, value.clone()).or_else(|| is_permute(program, value.at).then_some(value));
-    if let Some(part) = part
-        && let Some(from) = entry_parameter(program, &analysis.labels(program).loops, &part, true)
-        && let Some(number) = program.instructions.argument.get(from.index())
-        && let Some(&(class, _)) = arguments.get(&i64::from(*number))
-    {
+    if let Some(class) = part.and_then(|part| class_of(entry_parameter(program, loops, &part, true)?)) {
         return (class, Reason::Gathered);
     }
     match passes.get(instruction.index()) {

@@ -88,6 +88,12 @@ pub fn is_convolution(op_name: &str) -> bool {
     })
 }
 
+/// Whether an operation's name says that it draws random numbers.
+#[must_use]
+pub fn is_draw(op_name: &str) -> bool {
+    ["bernoulli", "random_bits", "threefry"].iter().any(|word| op_name.contains(word))
+}
+
 /// Whether an instruction's name shows that XLA's rematerialisation made it.
 #[must_use]
 pub fn is_rematerialised(program: &Program, instruction: InstructionId) -> bool {

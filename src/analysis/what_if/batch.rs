@@ -332,7 +332,7 @@ fn batch_of_mapped(program: &Program, bases: &[Base], is_kept: &dyn Fn(&Base) ->
             }
         }
     }
-    if devices < 1 || (mapped as f64) < all as f64 * MAPPED {
+    if (mapped as f64) < all as f64 * MAPPED {
         return None;
     }
     let (batch, count) = sizes.into_iter().max_by_key(|&(size, count)| (count, size))?;

@@ -13,6 +13,7 @@ use super::head_size::widest_head;
 use super::memory::Memory;
 use super::saved_for_backward::{BLOCK, is_among};
 use super::state::State;
+use crate::analysis::names::lookup::is_draw;
 use crate::analysis::once::once;
 use crate::analysis::packing::Block;
 use crate::model::{Bytes, FastSet, Program, ShapeNode};
@@ -25,15 +26,6 @@ const GENERATIONS: [&str; 3] = ["v4", "v5e", "v5p"];
 
 /// Arrays of 32 bits that are live at once.
 const ARRAYS: u64 = 30;
-
-/// Parts of the names of operations that draw random numbers.
-const DRAWS: [&str; 3] = ["bernoulli", "random_bits", "threefry"];
-
-/// Whether an operation draws random numbers, by its name.
-#[must_use]
-pub fn is_draw(op_name: &str) -> bool {
-    DRAWS.iter().any(|word| op_name.contains(word))
-}
 
 impl Memory {
     /// Numbers of elements of the arrays whose random bits are computed by JAX's default generator.

@@ -12,9 +12,9 @@ use super::backward_only::add_backward_only;
 use super::begin::begin_of_backward;
 use super::between::Between;
 use super::evicted::{Evicted, OnChip, computed_on_chip};
-use super::gathered_early;
 use super::rounds::Round;
 use crate::analysis::ProgramAnalysis;
+use crate::analysis::flow::collective::holds_gathered;
 use crate::analysis::layer_use::{LayerUse, Mark};
 use crate::analysis::names::layer::{Layer, Layers};
 use crate::analysis::names::lookup::{is_rematerialised, op_name};
@@ -138,7 +138,7 @@ impl Turn {
         let mut between = Between::default();
         let mut applied = Applications::default();
         let mut again: FastMap<InstructionId, u32> = FastMap::default();
-        let mut gathered: FastMap<usize, u32> = FastMap::default();
+        let mut gathered: Vec<Option<u32>> = vec![None; families.list.len()];
         let computed = Again::new(program, families, live);
         let is_again = |family: &Family| {
             let made = program.buffers.instruction_of(family.root)?;
@@ -156,8 +156,11 @@ impl Turn {
             };
             let marks: Vec<(u32, &Mark)> = marks.filter(is_meant).collect();
             used_at = windows_of(&marks);
-            gathered = gathered_early::read_last(program, families, forward, &evicted);
-            Passing::new((families, points), forward, &evicted, &gathered).narrow(&mut used_at, &marks);
+            let last = last_reads(families, forward, &evicted);
+            // A weight that is gathered while an earlier layer runs belongs to the layer that reads it.
+            let of_gathered = families.list.iter().zip(&last);
+            gathered = of_gathered.map(|(of, last)| last.filter(|_| holds_gathered(program, of.root))).collect();
+            Passing::new((families, points), &evicted, (&last, &gathered)).narrow(&mut used_at, &marks);
             again = computed.layers(&used.marks, |point| layer_at(&used_at, point));
             add_backward_only(program, live, (&marks, end), |point| layer_at(&used_at, point), &mut again);
             add_copies(program, live.sequence(), &mut again);
@@ -168,7 +171,7 @@ impl Turn {
                 }
                 let is_forward = *pass != Pass::Backward && 2 * family.first < at;
                 let point = points.get(family.first as usize).copied().filter(|_| is_forward)?;
-                layer_at(&used_at, gathered.get(&row).copied().or_else(|| evicted.made(row)).unwrap_or(point))
+                layer_at(&used_at, gathered[row].or_else(|| evicted.made(row)).unwrap_or(point))
             };
             turn.layer_of = families.list.iter().zip(passes).enumerate().map(place).collect();
             used_at.iter().map(|&(point, layer)| (time_of(point), layer)).collect()
@@ -265,7 +268,7 @@ impl Turn {
                 continue;
             };
             // Other layers carry it on beside their own work.
-            if gathered.contains_key(&family) && turn.layer_of[family] != layer {
+            if gathered[family].is_some() && turn.layer_of[family] != layer {
                 continue;
             }
             // What is computed again early need not be, where its whole layer is.
@@ -546,6 +549,18 @@ fn windows_of(marks: &[(u32, &Mark)]) -> Vec<Window> {
     windows
 }
 
+/// Program points of the last reads in the forward pass, by family. `forward` are the reads: buffer, point and the
+/// instruction that reads.
+fn last_reads(families: &Families, forward: &[(u32, u32, u32)], evicted: &Evicted) -> Vec<Option<u32>> {
+    let mut last: Vec<Option<u32>> = vec![None; families.list.len()];
+    for &(buffer, point, _) in forward {
+        if let Some(family) = evicted.family(families, buffer) {
+            last[family] = last[family].max(Some(point));
+        }
+    }
+    last
+}
+
 /// Bytes that the forward pass passes from before each position to after it.
 struct Passing {
     /// Positions from which the bytes differ, ascending, with the bytes from there on.
@@ -553,24 +568,17 @@ struct Passing {
 }
 
 impl Passing {
-    /// What is gathered is left out: it is begun when there is time for it.
+    /// From the points of the last reads. What is gathered is left out: it is begun when there is time for it.
     fn new(
         (families, points): (&Families, &[u32]),
-        forward: &[(u32, u32, u32)],
         evicted: &Evicted,
-        gathered: &FastMap<usize, u32>,
+        (last, gathered): (&[Option<u32>], &[Option<u32>]),
     ) -> Self {
-        let mut last: Vec<u32> = vec![0; families.list.len()];
-        for &(buffer, point, _) in forward {
-            if let Some(family) = evicted.family(families, buffer) {
-                last[family] = last[family].max(point);
-            }
-        }
         let mut steps: Vec<(u32, i128)> = Vec::new();
-        for (row, (family, &last)) in families.list.iter().zip(&last).enumerate() {
+        for (row, (family, &last)) in families.list.iter().zip(last).enumerate() {
+            let Some(last) = last.filter(|_| gathered[row].is_none()) else { continue };
             let made = evicted.made(row).or_else(|| points.get(family.first as usize).copied());
-            let is_meant = |&made: &u32| made < last && !gathered.contains_key(&row);
-            let Some(made) = made.filter(is_meant) else { continue };
+            let Some(made) = made.filter(|&made| made < last) else { continue };
             steps.push((made + 1, i128::from(family.size)));
             steps.push((last + 1, -i128::from(family.size)));
         }
