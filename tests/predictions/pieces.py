@@ -13,6 +13,14 @@ def rms(x, scale):
     return (y * jax.lax.rsqrt(jnp.mean(y * y, -1, keepdims=True) + 1e-6)).astype(HALF) * scale.astype(HALF)
 
 
+def turned(a, base):
+    """Queries or keys [batch, time, heads, size], turned by their positions."""
+    half = a.shape[-1] // 2
+    angle = jnp.arange(a.shape[1])[:, None, None] * base ** (-jnp.arange(half) / half)
+    s, c, (x, y) = jnp.sin(angle).astype(HALF), jnp.cos(angle).astype(HALF), jnp.split(a, 2, -1)
+    return jnp.concatenate([x * c - y * s, y * c + x * s], -1)
+
+
 def causal(q, k, v):
     """Whole score matrices, [batch, time, heads, size]."""
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k).astype(jnp.float32) * q.shape[-1] ** -0.5

@@ -7,7 +7,7 @@ from jax.sharding import NamedSharding, PartitionSpec as P
 from torchax import interop, train as T
 
 from pieces import shardings
-from recipe import Program, largest_dimension, placed
+from recipe import Program, largest_dimension, mesh, placed
 
 NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.int64: "int32", torch.int32: "int32", torch.bool: "bool"}
 
@@ -45,3 +45,14 @@ def build(model, dtype, layers, call, loss_fn, devices, x, y, transform, donate,
     classify = lambda path: {"[0]": "weight", "[1]": "weight", "[2]": "opt"}.get(path[:3], "input")
     outs = (None, shardings(weights), shardings(state))
     return Program(train_step, (weights, buffers, state, x, y), classify, (0, 2) if donate else (), outs)
+
+
+def words(model, dtype, topology, chips, batch, length, transform, donate, shard, remat):
+    """The step of a decoder that learns the next words, its batch divided over all chips."""
+
+    def loss(logits, y):
+        return torch.nn.functional.cross_entropy(logits.float().reshape(-1, logits.shape[-1]), y.reshape(-1))
+
+    devices = mesh(topology, (chips,), ("fsdp",))
+    S = lambda: jax.ShapeDtypeStruct((batch, length), "int32", sharding=NamedSharding(devices, P("fsdp")))
+    return build(model, dtype, lambda n: list(n.model.layers), lambda ids: dict(input_ids=ids), loss, devices, S(), S(), transform, donate, shard, remat)

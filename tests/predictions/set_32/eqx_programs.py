@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from jax.sharding import NamedSharding, PartitionSpec as P
 
-from pieces import HALF, entropy, rms
+from pieces import HALF, entropy, rms, turned
 from recipe import Program, mesh, placed
 
 KINDS, VIEW, GOODS, ACTIONS = 83, (9, 11), 51, 43
@@ -155,16 +155,9 @@ class Block(eqx.Module):
     def __call__(self, x):
         h, size = rms(x, self.norm1), x.shape[-1] // self.heads
         q, k, v = (f(h).reshape(*h.shape[:2], -1, size) for f in (self.q, self.k, self.v))
-        x = x + self.o(jax.nn.dot_product_attention(turn(q), turn(k), v, is_causal=True).reshape(x.shape))
+        x = x + self.o(jax.nn.dot_product_attention(turned(q, 500000.0), turned(k, 500000.0), v, is_causal=True).reshape(x.shape))
         h = rms(x, self.norm2)
         return x + self.down(jax.nn.silu(self.gate(h)) * self.up(h))
-
-
-def turn(a):
-    half = a.shape[-1] // 2
-    angle = jnp.arange(a.shape[1])[:, None, None] * 500000.0 ** (-jnp.arange(half) / half)
-    s, c, (x, y) = jnp.sin(angle).astype(HALF), jnp.cos(angle).astype(HALF), jnp.split(a, 2, -1)
-    return jnp.concatenate([x * c - y * s, y * c + x * s], -1)
 
 
 class Llama(eqx.Module):

@@ -5,15 +5,8 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec as P
 
-from pieces import HALF, causal, flash
+from pieces import HALF, causal, flash, turned
 from recipe import Program, mesh, placed
-
-
-def turn(a):
-    half = a.shape[-1] // 2
-    angle = jnp.arange(a.shape[1])[:, None, None] * 1e6 ** (-jnp.arange(half) / half)
-    s, c, (x, y) = jnp.sin(angle).astype(HALF), jnp.cos(angle).astype(HALF), jnp.split(a, 2, -1)
-    return jnp.concatenate([x * c - y * s, y * c + x * s], -1)
 
 
 class Layer(nn.Module):
@@ -30,7 +23,7 @@ class Layer(nn.Module):
         h = norm("input_layernorm")(x)
         q = lin(width, "q_proj", True)(h).reshape(*h.shape[:2], self.heads, size)
         k, v = (lin(self.kv * size, n, True)(h).reshape(*h.shape[:2], self.kv, size) for n in ("k_proj", "v_proj"))
-        q, k = turn(q), turn(k)
+        q, k = turned(q, 1e6), turned(k, 1e6)
         group = self.heads // self.kv
         seen = self.attend(q, jnp.repeat(k, group, axis=2), jnp.repeat(v, group, axis=2))
         x = x + lin(width, "o_proj")(seen.reshape(x.shape))

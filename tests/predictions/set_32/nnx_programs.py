@@ -6,15 +6,8 @@ import optax
 from flax import nnx
 from jax.sharding import NamedSharding, PartitionSpec as P
 
-from pieces import HALF, causal, entropy, following, kind_of_step, shardings
+from pieces import HALF, causal, entropy, following, kind_of_step, shardings, turned
 from recipe import Program, largest_dimension, mesh, placed
-
-
-def turn(a):
-    half = a.shape[-1] // 2
-    angle = jnp.arange(a.shape[1])[:, None, None] * 500000.0 ** (-jnp.arange(half) / half)
-    s, c, (x, y) = jnp.sin(angle).astype(HALF), jnp.cos(angle).astype(HALF), jnp.split(a, 2, -1)
-    return jnp.concatenate([x * c - y * s, y * c + x * s], -1)
 
 
 class Attention(nnx.Module):
@@ -25,8 +18,8 @@ class Attention(nnx.Module):
 
     def __call__(self, x):
         q, k, v = (f(x).reshape(*x.shape[:2], -1, self.size) for f in (self.q_proj, self.k_proj, self.v_proj))
-        k, v = jnp.repeat(turn(k), self.group, 2), jnp.repeat(v, self.group, 2)
-        return self.o_proj(causal(turn(q), k, v).reshape(x.shape))
+        k, v = jnp.repeat(turned(k, 500000.0), self.group, 2), jnp.repeat(v, self.group, 2)
+        return self.o_proj(causal(turned(q, 500000.0), k, v).reshape(x.shape))
 
 
 class Mlp(nnx.Module):

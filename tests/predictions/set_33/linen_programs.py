@@ -7,15 +7,8 @@ import optax
 from flax.training import train_state
 from jax.sharding import NamedSharding, PartitionSpec as P
 
-from pieces import HALF, causal, entropy, flash, shardings
+from pieces import HALF, causal, entropy, flash, shardings, turned
 from recipe import Program, mesh, placed
-
-
-def turn(a):
-    half = a.shape[-1] // 2
-    angle = jnp.arange(a.shape[1])[:, None, None] * 1e6 ** (-jnp.arange(half) / half)
-    s, c, (x, y) = jnp.sin(angle).astype(HALF), jnp.cos(angle).astype(HALF), jnp.split(a, 2, -1)
-    return jnp.concatenate([x * c - y * s, y * c + x * s], -1)
 
 
 class Layer(nn.Module):
@@ -33,7 +26,7 @@ class Layer(nn.Module):
         heads = lambda a: jax.lax.with_sharding_constraint(a, self.by_heads)
         h = nn.RMSNorm(dtype=HALF, name="attn_norm")(x)
         q, k, v = (heads(lin(width, n)(h).reshape(*h.shape[:2], self.heads, -1)) for n in ("q_proj", "k_proj", "v_proj"))
-        seen = time(self.attend(turn(q), turn(k), v).reshape(x.shape))
+        seen = time(self.attend(turned(q, 1e6), turned(k, 1e6), v).reshape(x.shape))
         x = time(x + lin(width, "o_proj")(seen))
         h = nn.RMSNorm(dtype=HALF, name="mlp_norm")(x)
         return time(x + lin(width, "down_proj")(nn.silu(lin(self.hidden, "gate_proj")(h)) * lin(self.hidden, "up_proj")(h))), None

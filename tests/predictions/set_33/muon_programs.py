@@ -6,7 +6,7 @@ import optax
 from jax.sharding import NamedSharding, PartitionSpec as P
 from optax.contrib import MuonDimensionNumbers, muon
 
-from pieces import HALF, causal, entropy, flash, kind_of_step, rms, shardings
+from pieces import HALF, causal, entropy, flash, kind_of_step, rms, shardings, turned
 from recipe import Program, largest_dimension, mesh, placed
 
 
@@ -22,17 +22,11 @@ def gpt(topology, chips, batch, length=1024, depth=16, width=2048, heads=16, wor
     attend = jax.shard_map(flash if blockwise else causal, mesh=devices, in_specs=P("data"), out_specs=P("data"), check_vma=False)
     unit = jnp.ones((width,), HALF)
 
-    def turn(a):
-        half = a.shape[-1] // 2
-        angle = jnp.arange(a.shape[1])[:, None, None] * 1e4 ** (-jnp.arange(half) / half)
-        s, c, (x, y) = jnp.sin(angle).astype(HALF), jnp.cos(angle).astype(HALF), jnp.split(a, 2, -1)
-        return jnp.concatenate([x * c - y * s, y * c + x * s], -1)
-
     def layer(x, w):
         h = rms(x, unit)
         q, k, v = ((h @ w[n].astype(HALF)).reshape(*h.shape[:2], heads, -1) for n in ("c_q", "c_k", "c_v"))
         ones = unit[: width // heads]
-        q, k = rms(turn(q), ones), rms(turn(k), ones)
+        q, k = rms(turned(q, 1e4), ones), rms(turned(k, 1e4), ones)
         x = x + attend(q, k, v).reshape(x.shape) @ w["c_proj"].astype(HALF)
         return x + jnp.square(jax.nn.relu(rms(x, unit) @ w["c_fc"].astype(HALF))) @ w["mlp_proj"].astype(HALF)
 

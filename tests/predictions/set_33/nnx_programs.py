@@ -6,15 +6,8 @@ import optax
 from flax import nnx
 from jax.sharding import NamedSharding, PartitionSpec as P
 
-from pieces import HALF, causal, entropy, following, kind_of_step, shardings
+from pieces import HALF, causal, entropy, following, kind_of_step, shardings, turned
 from recipe import Program, mesh, placed
-
-
-def turn(a):
-    half = a.shape[-1] // 2
-    angle = jnp.arange(a.shape[1])[:, None, None] * 5e4 ** (-jnp.arange(half) / half)
-    s, c, (x, y) = jnp.sin(angle).astype(HALF), jnp.cos(angle).astype(HALF), jnp.split(a, 2, -1)
-    return jnp.concatenate([x * c - y * s, y * c + x * s], -1)
 
 
 class Layer(nnx.Module):
@@ -27,7 +20,7 @@ class Layer(nnx.Module):
     def __call__(self, x, by_heads):
         h = self.norm(x)
         q, k, v = (jax.lax.with_sharding_constraint(f(h).reshape(*h.shape[:2], self.heads, -1), by_heads) for f in (self.q_proj, self.k_proj, self.v_proj))
-        seen = self.o_proj(causal(turn(q), turn(k), v).reshape(x.shape))
+        seen = self.o_proj(causal(turned(q, 5e4), turned(k, 5e4), v).reshape(x.shape))
         return x + seen + self.down_proj(nnx.silu(self.gate_proj(h)) * self.up_proj(h))
 
 

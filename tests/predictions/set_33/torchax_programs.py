@@ -8,7 +8,7 @@ import transformers
 from jax.sharding import NamedSharding, PartitionSpec as P
 
 from recipe import mesh
-from torchax_pieces import build
+from torchax_pieces import build, words
 
 
 def videomae(topology, chips, batch, frames=16, side=224, dtype="float32", remat=0, donate=True, shard=False):
@@ -34,10 +34,4 @@ def starcoder(topology, chips, batch, length=1024, dtype="bfloat16", remat=0, do
     config = transformers.Starcoder2Config(vocab_size=49152, hidden_size=3072, intermediate_size=12288, num_hidden_layers=30, num_attention_heads=24, num_key_value_heads=2, max_position_embeddings=16384, sliding_window=4096, rope_parameters={"rope_type": "default", "rope_theta": 999999.4}, tie_word_embeddings=True, attn_implementation="eager", use_cache=False, residual_dropout=0.0, embedding_dropout=0.0, attention_dropout=0.0)
     with torch.device("meta"):
         model = transformers.Starcoder2ForCausalLM(config).to(getattr(torch, dtype))
-
-    def loss(logits, y):
-        return torch.nn.functional.cross_entropy(logits.float().reshape(-1, logits.shape[-1]), y.reshape(-1))
-
-    devices = mesh(topology, (chips,), ("fsdp",))
-    S = lambda: jax.ShapeDtypeStruct((batch, length), "int32", sharding=NamedSharding(devices, P("fsdp")))
-    return build(model, dtype, lambda n: list(n.model.layers), lambda ids: dict(input_ids=ids), loss, devices, S(), S(), optax.adamw(2e-5, b2=0.95), donate, shard, remat)
+    return words(model, dtype, topology, chips, batch, length, optax.adamw(2e-5, b2=0.95), donate, shard, remat)
