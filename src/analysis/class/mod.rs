@@ -117,6 +117,8 @@ impl Classes {
         let backward = first_backward(program, analysis, &passes);
         let quantised =
             Quantised::new(program, |number| arguments.get(&number).is_some_and(|found| found.0 == Class::Weight));
+        let has_cache = arguments.values().any(|found| found.0 == Class::Cache);
+        let signs = Signs { arguments: &arguments, has_cache, passes: &passes, backward };
         let class_of = |row: usize| -> (Class, Reason) {
             let buffer = BufferId::from_index(row);
             match category(program, buffer) {
@@ -127,7 +129,7 @@ impl Classes {
                     found.unwrap_or((Class::Weight, Reason::Argument))
                 }
                 Category::Temporary if quantised.is_unpacked(program, buffer) => (Class::Weight, Reason::Unpacked),
-                Category::Temporary => temporary(program, analysis, buffer, &arguments, &passes, backward),
+                Category::Temporary => temporary(program, analysis, buffer, &signs),
                 other => (Class::of_category(other), Reason::Compiler),
             }
         };
@@ -213,14 +215,19 @@ fn first_backward(program: &Program, analysis: &ProgramAnalysis, passes: &[Pass]
     })
 }
 
-fn temporary(
-    program: &Program,
-    analysis: &ProgramAnalysis,
-    buffer: BufferId,
-    arguments: &FastMap<i64, (Class, Reason)>,
-    passes: &[Pass],
+/// What temporaries are told by.
+struct Signs<'a> {
+    arguments: &'a FastMap<i64, (Class, Reason)>,
+    /// Whether an argument is a cache.
+    has_cache: bool,
+    /// Pass of each instruction.
+    passes: &'a [Pass],
+    /// Step at which the backward pass begins.
     backward: Option<u32>,
-) -> (Class, Reason) {
+}
+
+fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, signs: &Signs<'_>) -> (Class, Reason) {
+    let &Signs { arguments, has_cache, passes, backward } = signs;
     let nothing = (Class::Temporary, Reason::NoSign);
     let Some(instruction) = program.buffers.instruction_of(buffer) else { return nothing };
     match analysis.labels(program).role(program, buffer).map(|part| part.role) {
@@ -233,13 +240,13 @@ fn temporary(
     {
         return (class, if is_gathered { Reason::Gathered } else { Reason::CopyOfArgument });
     }
-    // What a loop works on, a copy of the cache, is one that is written a part at a time.
+    // A copy of the cache that a loop works on, and what is written into either, are the cache.
     let loops = &analysis.labels(program).loops;
     let class_of = |from: InstructionId| {
         let number = i64::from(*program.instructions.argument.get(from.index())?);
         arguments.get(&number).map(|found| found.0)
     };
-    if copied_into_loop(program, loops, buffer).and_then(class_of) == Some(Class::Cache) {
+    if has_cache && copied_into_loop(program, loops, buffer).and_then(class_of) == Some(Class::Cache) {
         return (Class::Cache, Reason::CopyOfArgument);
     }
     // What a loop gathers is one step's part of a stack; in a product whose parts are exchanged while others are computed,

@@ -38,15 +38,26 @@ pub(super) fn copied_state(
     None
 }
 
-/// As [`copied_state`], of a buffer that holds an element of a loop's state.
+/// As [`copied_state`], of a buffer that holds an element of a loop's state, as it is or written to, or an argument that
+/// was written to.
 #[must_use]
 pub fn copied_into_loop(program: &Program, loops: &Loops, buffer: BufferId) -> Option<InstructionId> {
-    let at = program.buffers.instruction_of(buffer)?;
+    let value = Value::of_buffer(program, buffer)?;
+    let at = value.at;
     let of_loop = match opcode(program, at) {
         Opcode::PARAMETER => loops.caller(program.computation_of(at)?)?,
-        _ => at,
+        Opcode::WHILE => at,
+        _ => {
+            let from = beginning(program, value, 0)?;
+            let inside = program.computation_of(from.parameter)?;
+            return match loops.caller(inside) {
+                Some(caller) if opcode(program, caller) == Opcode::WHILE => {
+                    copied_state(program, loops, caller, &from.index)
+                }
+                _ => (Some(inside) == program.entry && from.is_updated).then_some(from.parameter),
+            };
+        }
     };
-    let index = program.buffer_index(buffer);
-    let is_state = opcode(program, of_loop) == Opcode::WHILE && !index.is_empty();
-    is_state.then(|| copied_state(program, loops, of_loop, &index))?
+    let is_state = opcode(program, of_loop) == Opcode::WHILE && !value.index.is_empty();
+    is_state.then(|| copied_state(program, loops, of_loop, &value.index))?
 }

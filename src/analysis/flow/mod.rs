@@ -285,6 +285,9 @@ fn trace_back(program: &Program, value: Value, depth: u32, is_part: bool) -> Opt
                 is_updated |= inner.is_updated;
                 value.at = operand(program, at, 0)?;
             }
+            Opcode::CUSTOM_CALL if program.joins_slices(at) => {
+                value = Value::whole(argument::fetched_in_slices(program, at)?);
+            }
             // A kernel that updates an operand in place declares it.
             Opcode::CUSTOM_CALL => {
                 let aliases = program.instructions.output_aliases.of(at.0);
