@@ -15,7 +15,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut held = case.held(&case.memory.kept.gradients);
     let labels = case.analysis.labels(case.program);
     let steps = |t: &AtPeak| labels.role(case.program, t.buffer).map(|part| labels.steps.of(part.at));
-    held.retain(|t| steps(t) == Some(Steps::Layers));
+    held.retain(|t| steps(t).is_some_and(Steps::are_layers));
     held.retain(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_wide_float()));
     let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_worth(bytes) {
@@ -25,8 +25,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!("f32 gradients of all layers at the peak: {}", Bytes(bytes).short());
     finding.why = format!(
-        "The scan of the backward pass writes {} with one slice for each layer, the largest {}; they are kept for the update.",
+        "The scan of the backward pass writes {} with one slice for each {}, the largest {}; they are kept for the update.",
         counted(held.len(), "stack", "stacks"),
+        held.first().and_then(|t| steps(t)).map_or("layer", Steps::one),
         case.describe_first(&held)
     );
     finding.advice.push(Library::of(case).narrow_gradients().to_owned());

@@ -195,7 +195,7 @@ fn untelling(arguments: &[Argument<'_>], steps: &LoopSteps) -> FastSet<String> {
         containers.entry(first_word(argument.path)).or_default().push(argument);
     }
     let are_others = |matrices: &[&Argument<'_>]| {
-        let is_taken = |argument: &&Argument<'_>| steps.of_argument(argument.number) == Some(Steps::Layers);
+        let is_taken = |argument: &&Argument<'_>| steps.of_argument(argument.number).is_some_and(Steps::are_layers);
         let mut leading: FastMap<i64, usize> = FastMap::default();
         for &size in matrices.iter().filter_map(|argument| argument.matrix()?.first()) {
             *leading.entry(size).or_default() += 1;
@@ -304,7 +304,7 @@ fn by_flow(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) 
     if argument.is_whole() || argument.node.is_some_and(|node| node.element_type.name() == "pred") {
         return (Class::Input, Reason::Integers);
     }
-    if evidence.steps.of_argument(argument.number) == Some(Steps::Layers) {
+    if evidence.steps.of_argument(argument.number).is_some_and(Steps::are_layers) {
         return (Class::Weight, Reason::TakenByLayers);
     }
     if is_training {

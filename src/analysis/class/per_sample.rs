@@ -50,7 +50,7 @@ pub(super) fn of_samples(arguments: &[Row<'_>], steps: &LoopSteps) -> Vec<i64> {
     }
     let mut found = Vec::new();
     for held in containers(arguments) {
-        if held.iter().any(|row| row.is_named || steps.of_argument(row.number) == Some(Steps::Layers)) {
+        if held.iter().any(|row| row.is_named || steps.of_argument(row.number).is_some_and(Steps::are_layers)) {
             continue;
         }
         let arrays: Vec<(&[i64], i64)> =

@@ -10,7 +10,7 @@ use super::collective::{NamedBy, is_all_gather, is_exchange, named_by};
 use super::copied_state::copied_state;
 use super::like_weights::{like_weights, weights_like};
 use super::loops::{Loops, Part, Role};
-use super::steps::{LoopSteps, Steps};
+use super::steps::LoopSteps;
 use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
 use crate::analysis::names::short_path::short_path;
@@ -411,7 +411,7 @@ impl Labels {
             }
             if opcode(program, value.at) == Opcode::WHILE {
                 let part = self.loops.part(value.at, &value.index);
-                if self.steps.of(value.at) == Steps::Layers && part.is_some_and(|part| part.role == Role::Carry) {
+                if self.steps.of(value.at).are_layers() && part.is_some_and(|part| part.role == Role::Carry) {
                     // What layers pass on is of all their weights.
                     let is_backward = program.text.op_name(value.at).contains("transpose(");
                     let end = if is_backward { OF_FIRST_LAYER } else { OF_LAST_LAYER };
@@ -491,7 +491,7 @@ impl Labels {
             return false;
         };
         let number = program.instructions.argument.get(argument.index()).copied().map(i64::from);
-        number.and_then(|number| self.steps.of_argument(number)).is_some_and(|steps| steps != Steps::Layers)
+        number.and_then(|number| self.steps.of_argument(number)).is_some_and(|steps| !steps.are_layers())
             || matches!(Hint::of(&program.text.op_name(argument)), Hint::Samples)
     }
 

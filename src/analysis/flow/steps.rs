@@ -1,9 +1,12 @@
 //! What the steps of a loop are: layers whose weights it takes one after the other, turns of a ring of devices, stages of
 //! a pipeline, parts of a batch.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::loops::{Loops, Role, pass_of_loop};
 use super::{Value, argument, body, computed, node_at, opcode, operand, root};
 use crate::analysis::names::pass::{Pass, pass_of};
+use crate::analysis::names::pattern;
 use crate::model::{ComputationId, ElementType, FastMap, FastSet, InstructionId, Opcode, Program, ShapeNode};
 
 /// What one step of a loop is.
@@ -11,6 +14,8 @@ use crate::model::{ComputationId, ElementType, FastMap, FastSet, InstructionId, 
 pub enum Steps {
     /// A layer: each step takes its slice of stacked weights.
     Layers,
+    /// Several layers: each step takes its slices of the stacked weights of each of them.
+    LayerGroups,
     /// A turn of a ring: each step hands what it was given on to the next device, as it is.
     Ring,
     /// A tick of a pipeline: each step hands its result to the next device.
@@ -24,13 +29,21 @@ pub enum Steps {
 
 impl Steps {
     /// All kinds of steps.
-    pub const ALL: [Self; 5] = [Self::Layers, Self::Ring, Self::Pipeline, Self::MicroBatches, Self::Other];
+    pub const ALL: [Self; 6] =
+        [Self::Layers, Self::LayerGroups, Self::Ring, Self::Pipeline, Self::MicroBatches, Self::Other];
+
+    /// Whether each is a layer, or several.
+    #[must_use]
+    pub const fn are_layers(self) -> bool {
+        matches!(self, Self::Layers | Self::LayerGroups)
+    }
 
     /// The word for one: `layer`.
     #[must_use]
     pub const fn one(self) -> &'static str {
         match self {
             Self::Layers => "layer",
+            Self::LayerGroups => "group of layers",
             Self::Ring => "ring step",
             Self::Pipeline => "pipeline step",
             Self::MicroBatches => "micro-batch",
@@ -43,6 +56,7 @@ impl Steps {
     pub const fn many(self) -> &'static str {
         match self {
             Self::Layers => "layers",
+            Self::LayerGroups => "groups of layers",
             Self::Ring => "ring steps",
             Self::Pipeline => "pipeline steps",
             Self::MicroBatches => "micro-batches",
@@ -124,7 +138,7 @@ impl LoopSteps {
         let layer: Vec<(InstructionId, &ShapeNode)> =
             taken.iter().filter(|row| is_of_step(row.1) && row.1.element_type.is_float()).copied().collect();
         let steps = if kept.are_of_layers(&layer) {
-            Steps::Layers
+            if are_of_several(program, &layer) { Steps::LayerGroups } else { Steps::Layers }
         } else {
             match pass_of_loop(program, at) {
                 Pass::Backward if adds_up_gradients(program, loops, at, body) => Steps::MicroBatches,
@@ -144,12 +158,28 @@ impl LoopSteps {
             }
             let own = if is_of_step(node) { steps } else { Steps::Other };
             let known = self.of_arguments.entry(number).or_insert(own);
-            if own == Steps::Layers {
+            if own.are_layers() {
                 *known = own;
             }
         }
         Some(steps)
     }
+}
+
+/// Whether weights that a loop takes slice by slice are those of several layers in each step: each has namesakes that
+/// differ by a number, as `layers_0/mlp/wo` and `layers_1/mlp/wo`.
+fn are_of_several(program: &Program, taken: &[(InstructionId, &ShapeNode)]) -> bool {
+    let arguments: BTreeSet<InstructionId> = taken.iter().map(|row| row.0).collect();
+    let mut namesakes: BTreeMap<String, usize> = BTreeMap::new();
+    for at in arguments {
+        let path = pattern::of(&program.text.op_name(at));
+        if path.is_empty() {
+            return false;
+        }
+        *namesakes.entry(path).or_default() += 1;
+    }
+    let fewest = namesakes.values().copied().min().unwrap_or(0);
+    fewest > 1 && namesakes.values().all(|count| count.is_multiple_of(fewest))
 }
 
 /// Whether a loop runs both passes in each step, and adds up to arrays that begin as zeros.

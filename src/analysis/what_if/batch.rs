@@ -7,7 +7,6 @@ use super::batch_behind::{samples_behind, samples_of_fields};
 use super::batch_by_shape::{self, Known};
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::flow::label::Labels;
-use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::analysis::packing::Families;
 use crate::model::{ElementType, FastMap, FastSet, InstructionId, Program, ShapeNode, outline};
@@ -84,7 +83,7 @@ pub fn data_arguments(
         .collect();
     let found_steps: BTreeSet<i64> =
         labels.loops.parts.iter().map(|part| part.layers).filter(|&layers| layers > 1).collect();
-    let taken_by_step = |number: i64| labels.steps.of_argument(number).is_some_and(|steps| steps != Steps::Layers);
+    let taken_by_step = |number: i64| labels.steps.of_argument(number).is_some_and(|steps| !steps.are_layers());
     // Leading dimensions that a loop goes over, of arguments that have a batch and more after it.
     let looped: FastSet<i64> = bases
         .iter()
