@@ -187,6 +187,15 @@ fn exchanged(program: &Program, (batch, parts): (i64, i64), is_known: impl Fn(i6
     found
 }
 
+/// Whether a device gets parts of arrays from others, rather than sums alone.
+fn exchanges_parts(program: &Program) -> bool {
+    const EXCHANGES: [&str; 4] = ["all-gather", "all-to-all", "ragged-all-to-all", "collective-permute"];
+    program.instructions.ids().any(|at| {
+        let name = program.opcode_name(at);
+        EXCHANGES.iter().any(|exchange| name.starts_with(exchange))
+    })
+}
+
 /// What the data flow tells of a buffer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct FromFlow {
@@ -218,6 +227,12 @@ impl GlobalBatch {
         // One sample on each of a few devices is a number that much else has, such as the heads of a layer.
         let is_telling = |&batch: &i64| batch > 1 || parts >= batch_by_shape::LEAST_FACTOR;
         let batch = divided.first().map(DataArgument::batch).filter(is_telling)?;
+        // Without an exchange of parts, a device has only what it is given: as many of something else are its own, such as
+        // the windows of its pictures.
+        let is_given = || data.iter().any(|data| data.batch() == batch.saturating_mul(parts));
+        if !exchanges_parts(program) && !is_given() {
+            return None;
+        }
         let rows: FastSet<usize> = data.iter().map(|d| d.base as usize).collect();
         let is_data = |i: usize| rows.contains(&i);
         let weight_sizes: FastSet<i64> = bases

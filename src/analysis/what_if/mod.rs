@@ -62,7 +62,7 @@ pub use base::{Base, Role};
 pub use edit::{Arguments, Edit, EditError, IN_LOOP, LOGITS, SCAN};
 pub use memory::{Item, Memory, Owner};
 pub use outcome::{Outcome, UNTOLD};
-pub use prediction::{DependsOn, Depth, Prediction, TryVerdict};
+pub use prediction::{DependsOn, Depth, Prediction, TryVerdict, WIDEST};
 pub use resize::set_dimension;
 pub use result::WhatIfResult;
 pub use saved_for_backward::ScanSegments;

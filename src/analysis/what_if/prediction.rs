@@ -52,7 +52,7 @@ impl TryVerdict {
 pub(super) const NEAR: f64 = 0.05;
 
 /// A range wider than this says nothing about the bytes.
-pub(super) const WIDEST: f64 = 1.6;
+pub const WIDEST: f64 = 1.6;
 
 /// The compiler rematerialises until a program takes about this share of the available memory, or more.
 const RECOMPUTED_TO: f64 = 0.80;

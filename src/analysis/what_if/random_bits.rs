@@ -132,8 +132,7 @@ impl State<'_> {
         Some(format!(
             "the layers drop bfloat16 attention probabilities, with random bits from JAX's default generator: where a layer \
              is checkpointed, the compiler then makes some {ARRAYS} arrays of the scores' shape at once ({}, which is \
-             counted); keys of another generator (`jax.config.update('jax_default_prng_impl', 'rbg')`), or dropout on the \
-             attention's output alone, need none of them",
+             counted); dropout on the attention's output alone needs none of them",
             Bytes(largest).short()
         ))
     }

@@ -58,13 +58,23 @@ struct Segmented {
     again: u64,
 }
 
+/// How many times the bytes of the best division equal segments may take.
+const HARDLY_MORE: f64 = 1.25;
+
 impl Segmented {
-    /// The division that takes fewest bytes; `carry` are those passed from step to step, `saved` those saved for each.
+    /// The division that takes fewest bytes; `carry` are those passed from step to step, `saved` those saved for each. One
+    /// into equal segments, where that takes hardly more.
     fn new(steps: u64, carry: u64, saved: u64) -> Self {
         let ratio = steps as f64 * saved as f64 / carry.max(1) as f64;
-        let count = (ratio.sqrt().round() as u64).clamp(1, steps);
-        let length = steps.div_ceil(count);
-        Self { count, length, inputs: carry.saturating_mul(count), again: saved.saturating_mul(length) }
+        let of = |count: u64| {
+            let length = steps.div_ceil(count);
+            Self { count, length, inputs: carry.saturating_mul(count), again: saved.saturating_mul(length) }
+        };
+        let all = |segments: &Self| segments.inputs.saturating_add(segments.again);
+        let best = of((ratio.sqrt().round() as u64).clamp(1, steps));
+        let near = best.count.div_ceil(2)..=best.count.saturating_mul(2).min(steps);
+        let equal = near.filter(|count| steps.is_multiple_of(*count)).map(of).min_by_key(all);
+        equal.filter(|equal| all(equal) as f64 <= all(&best) as f64 * HARDLY_MORE).unwrap_or(best)
     }
 }
 

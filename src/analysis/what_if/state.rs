@@ -497,22 +497,27 @@ impl<'a> State<'a> {
     fn constrain(&mut self, parts: i64) {
         self.kinds.constrain = true;
         let memory = self.memory;
-        let Some(whole) = memory.global_batch(self.program) else {
-            self.warn("no argument's batch is sharded over devices: nothing is changed".to_owned());
-            return;
-        };
-        let items = self.items_of(|owner| matches!(owner, Owner::Family(_)));
-        let with_flow = items.map(|item| (item, memory.told_by_flow(self.program, item)));
-        let changed = self.change_by(with_flow, |node, flow| {
-            let Some(at) = whole.dimension(node, flow) else { return false };
-            let size = node.dimensions[at];
-            if size % parts == 0 {
-                resize::set_dimension(node, at, size / parts);
-            }
-            size % parts == 0
-        });
+        let mut changed = 0;
+        if let Some(whole) = memory.global_batch(self.program) {
+            let items = self.items_of(|owner| matches!(owner, Owner::Family(_)));
+            let with_flow = items.map(|item| (item, memory.told_by_flow(self.program, item)));
+            changed = self.change_by(with_flow, |node, flow| {
+                let Some(at) = whole.dimension(node, flow) else { return false };
+                let size = node.dimensions[at];
+                if size % parts == 0 {
+                    resize::set_dimension(node, at, size / parts);
+                }
+                size % parts == 0
+            });
+        }
         if changed == 0 && self.divided_like_batch.is_none() {
-            self.warn("no temporary holds the batch of all devices: nothing is changed".to_owned());
+            let is_sharded = memory.data.iter().any(|data| data.parts > 1);
+            let why = if is_sharded {
+                "no temporary holds the batch of all devices"
+            } else {
+                "no argument's batch is sharded over devices"
+            };
+            self.warn(format!("sharding activations {parts} ways changes nothing here: {why}"));
         }
     }
 

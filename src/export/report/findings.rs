@@ -299,6 +299,9 @@ fn sentence(batch: &BatchReport) -> String {
                 count(batch.per_device)
             )
         }
+        largest if largest == batch.per_device => {
+            format!("No batch larger than the present {} {unit} is predicted to fit{maybe}{guess}", count(largest))
+        }
         1 => format!("A batch of 1 {unit} is predicted to fit{maybe}; it is {} now{guess}", count(batch.per_device)),
         largest => format!(
             "Batches of up to about {} {unit} are predicted to fit{maybe}; it is {} now{guess}",
