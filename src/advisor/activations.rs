@@ -12,13 +12,13 @@ use super::included;
 use super::library::Library;
 use super::offload;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
+use super::simulation::is_simulation;
 use super::stages;
 use crate::analysis::class::Class;
 use crate::analysis::flow::collective::is_gathered;
-use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
-use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack};
+use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
 use crate::analysis::what_if::{Base, Depth, Edit, Role, SCAN};
 use crate::model::{Bytes, outline, percent};
 
@@ -155,8 +155,12 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
         finding.advice.extend(micro(case));
     } else {
         finding.advice.push(
-            "checkpoint smaller parts, such as attention and MLP of each block separately: less is recomputed at a time"
-                .to_owned(),
+            if case.has_steps_alone() {
+                "checkpoint smaller parts of each step: less is recomputed at a time"
+            } else {
+                "checkpoint smaller parts, such as attention and MLP of each block separately: less is recomputed at a time"
+            }
+            .to_owned(),
         );
         finding.advice.extend(micro(case));
     }
@@ -302,7 +306,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     }
     if kept.stacks.iter().all(|stack| stack.is_input) {
         finding.advice.push(match steps {
-            Steps::Layers => format!("only the input of each layer is saved: the body is checkpointed already. Offload the inputs to the host ({}): {}. Or shard them along the sequence, or checkpoint groups of layers instead of each layer", Library::of(case).offload_inputs(), offloaded(case)),
+            _ if steps.are_layers() => format!("only the input of each {} is saved: the body is checkpointed already. Offload the inputs to the host ({}): {}. Or shard them along the sequence, or checkpoint more layers as one", steps.one(), Library::of(case).offload_inputs(), offloaded(case)),
             _ => format!("only the input of each {} is saved: the body is checkpointed already. Checkpoint groups of them instead: a scan in a scan, with `jax.checkpoint` around the inner one", steps.one()),
         });
         return false;
@@ -391,6 +395,10 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
         case.describe_first(held),
         if has_scopes { format!(" By scope: {}{more}.", listed.join(", ")) } else { String::new() }
     );
+    let scores: u64 = held.iter().filter(|t| is_among(&case.memory.kept.scores, t.family)).map(|t| t.size).total();
+    if case.is_worth(scores) {
+        let _ = write!(finding.why, " {} of them are attention scores.", Bytes(scores).short());
+    }
     let patterns = stages::patterns(case, held);
     let checkpointed =
         held.iter().filter(|t| SavedForBackward::is_checkpointed(case.name(t.family))).map(|t| t.size).total();
@@ -513,7 +521,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     // Convolutions are no matrix products: the policy would keep none of them.
     let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
     // MaxText has policies of its own, of which `minimal` keeps just these products.
-    if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText {
+    if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText && !is_simulation(case) {
         let policy = if are_steps_checkpointed(case) {
             "there are checkpoints already: a policy that saves less, or `jax.checkpoint` without one, which saves the inputs alone"
         } else if case.memory.kept.scores.is_empty() {

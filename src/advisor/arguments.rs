@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::finding::{ChangesResults, Finding};
+use super::library::Library;
 use super::program_context::{ProgramContext, Total, short_names};
 use super::replicated;
 use crate::analysis::class::Class;
@@ -25,6 +26,9 @@ fn division(case: &ProgramContext<'_>) -> &'static str {
         *sum = sum.saturating_add(base.size);
     }
     match sums.into_iter().max_by_key(|row| (row.1, std::cmp::Reverse(row.0))).map(|row| row.0) {
+        Some(Class::Optimizer) if Library::of(case) == Library::Keras => {
+            "most of it is optimizer state, for which alone Keras has no switch: shard it with the weights (FSDP; `keras.distribution.ModelParallel` with a `LayoutMap`)"
+        }
         Some(Class::Optimizer) => {
             "most of it is optimizer state: shard it and its update alone (ZeRO), which leaves the computation as it is, or the weights too (FSDP)"
         }

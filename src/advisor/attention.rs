@@ -1,13 +1,15 @@
 //! Rule `attention_scores`: attention that materialises its scores for all pairs of positions.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use super::activations;
 use super::finding::{ChangesResults, Finding};
-use super::library::Library;
+use super::library::{KerasAttention, Library};
 use super::precision::computes_in_16_bits;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
+use crate::analysis::names::lookup::is_draw;
 use crate::analysis::once::once;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::analysis::what_if::{EVERY, Edit, SCAN};
@@ -76,12 +78,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_fill = |t: &AtPeak| !is_stack(t) && case.name(t.family).ends_with(BROADCAST);
     let (fills, scores): (Vec<&AtPeak>, Vec<&AtPeak>) = held.iter().copied().partition(|t| is_fill(t));
     let (fills, scores) = if scores.is_empty() { (scores, fills) } else { (fills, scores) };
+    // So does what dropout draws for each of them.
+    let (drawn, scores): (Vec<&AtPeak>, Vec<&AtPeak>) = scores.into_iter().partition(|t| is_drawn(case, t));
+    let (drawn, scores) = if scores.is_empty() { (scores, drawn) } else { (drawn, scores) };
     let filled: u64 = fills.iter().map(|t| t.size).total();
-    let more = if case.is_worth(filled) {
-        format!(", and {} more is what a mask fills in, broadcast to their shape", Bytes(filled).short())
-    } else {
-        String::new()
-    };
+    let drawn: u64 = drawn.iter().map(|t| t.size).total();
+    let mut more = String::new();
+    for (bytes, what) in
+        [(filled, "what a mask fills in, broadcast to their shape"), (drawn, "what dropout draws for each of them")]
+    {
+        if case.is_worth(bytes) {
+            let _ = write!(more, ", and {} more is {what}", Bytes(bytes).short());
+        }
+    }
     finding.why = format!(
         "At the peak {} one score for each {pair}; the largest is {}{more}. Scores grow with the {growth}; {}.",
         counted(scores.len(), "temporary holds", "temporaries hold"),
@@ -112,6 +121,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results = if has_dropout(case) || is_rounded { ChangesResults::Maybe } else { ChangesResults::No };
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// Whether a temporary with the shape of scores is made of random bits.
+pub fn is_drawn(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+    !case.memory.kept.is_stack(t.family) && is_draw(case.name(t.family))
 }
 
 /// How many positions each one looks at in attention by blocks of a sequence: the last two dimensions of the scores are
@@ -187,12 +201,17 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
 /// What a checkpoint needs where it would make the compiler hold all random bits of dropout at once, in words; nothing
 /// elsewhere.
 pub fn other_generator(case: &ProgramContext<'_>) -> String {
-    case.memory.random_bits_again(case.program).map_or_else(String::new, |bits| {
-        format!(
-            ", but only with keys of another generator (`jax.config.update('jax_default_prng_impl', 'rbg')`), which draws other numbers: with JAX's default one, the random bits of dropout are computed again in some {} at once",
+    let again = |bits: Bytes| match Library::of(case).other_generator() {
+        Some(keys) => format!(
+            ", but only with {keys}: with JAX's default one, the random bits of dropout are computed again in some {} at once",
             bits.short()
-        )
-    })
+        ),
+        None => format!(
+            ", but the random bits of dropout are then computed again in some {} at once, and Keras' seeds fit no other generator",
+            bits.short()
+        ),
+    };
+    case.memory.random_bits_again(case.program).map_or_else(String::new, again)
 }
 
 /// The bytes of one layer's scores, where a checkpoint around the attention alone saves much by leaving no others: in the
@@ -332,6 +351,10 @@ enum InTheWay {
 /// Words in the paths of arguments that are trained biases of scores: by the distance of the positions, as in T5 or Swin.
 const BIASES: [&str; 4] = ["relative_attention_bias", "relative_position_bias", "rel_pos_bias", "position_bias"];
 
+/// Words in the names of operations that add to scores what depends on the distance of the positions, as in Segment
+/// Anything's encoder.
+const BY_DISTANCE: [&str; 2] = ["relative_position", "rel_pos"];
+
 /// Words in the names of operations that compute a softmax of scores.
 const SOFTMAX: [&str; 2] = ["softmax", "dot_product_attention"];
 
@@ -346,10 +369,14 @@ impl InTheWay {
         if let Some((_, path, ..)) = biases.first() {
             return Some(Self::Bias((*path).to_owned()));
         }
-        if are_shifted(case, held) {
+        let program = case.program;
+        let is_by_distance = |at: InstructionId| {
+            let name = program.text.op_name(at).to_ascii_lowercase();
+            BY_DISTANCE.iter().any(|word| name.contains(word))
+        };
+        if are_shifted(case, held) || is_any_made(case, held, "add", &is_by_distance) {
             return Some(Self::Relative);
         }
-        let program = case.program;
         let elements = |at: InstructionId| program.shape_of(at).map(|shape| shape.root().element_count());
         let of_scores: FastSet<u64> =
             held.iter().filter_map(|t| case.node(t.buffer)).map(crate::model::ShapeNode::element_count).collect();
@@ -410,23 +437,35 @@ impl InTheWay {
 
 /// How to compute the attention of a program block by block.
 pub(super) fn blockwise(case: &ProgramContext<'_>) -> &'static str {
-    let is_keras_own = is_keras_own(case, &case.held(&case.memory.kept.scores));
+    let keras = keras_attention(case, &case.held(&case.memory.kept.scores));
     let library = Library::of(case);
     if case.memory.is_gpu {
-        return library.blockwise_attention_on_gpu(is_keras_own);
+        return library.blockwise_attention_on_gpu(keras);
     }
-    library.blockwise_attention(is_keras_own)
+    library.blockwise_attention(keras)
 }
 
 /// Sources of the attention of Keras and KerasHub that can run as flash attention.
 const KERAS_SOURCES: [&str; 2] = ["/multi_head_attention.py", "/cached_multi_head_attention.py"];
 
-/// Whether Keras's own attention makes the scores, which has a switch for flash attention; that of a model's own, such as
-/// the disentangled attention of DeBERTa, has none.
-fn is_keras_own(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
-    held.iter().filter_map(|t| case.program.buffers.instruction_of(t.buffer)).any(|made| {
-        let metadata = case.program.text.metadata(made);
-        let mut lines = metadata.source.iter().chain(&metadata.stack);
-        lines.any(|line| KERAS_SOURCES.iter().any(|source| line.file.ends_with(source)))
-    })
+/// The source of `keras.ops.dot_product_attention`, which maps `jax.nn`'s over the batch, and of other operations, which
+/// do not.
+const KERAS_OPERATIONS: &str = "/keras/src/backend/jax/nn.py";
+const MAPPED: &str = "/vmap()/";
+
+/// What of Keras makes the scores and has a switch for flash attention; that of a model's own, such as the disentangled
+/// attention of DeBERTa, has none.
+fn keras_attention(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<KerasAttention> {
+    let made = || held.iter().filter_map(|t| case.program.buffers.instruction_of(t.buffer));
+    let has_line = |at: InstructionId, is_meant: &dyn Fn(&str) -> bool| {
+        let metadata = case.program.text.metadata(at);
+        metadata.source.iter().chain(&metadata.stack).any(|line| is_meant(&line.file))
+    };
+    let is_layer = |file: &str| KERAS_SOURCES.iter().any(|source| file.ends_with(source));
+    if made().any(|at| has_line(at, &is_layer)) {
+        return Some(KerasAttention::Layer);
+    }
+    let is_mapped = |at: InstructionId| case.program.text.op_name(at).contains(MAPPED);
+    let is_operation = |file: &str| file.ends_with(KERAS_OPERATIONS);
+    made().any(|at| is_mapped(at) && has_line(at, &is_operation)).then_some(KerasAttention::Operation)
 }

@@ -5,8 +5,8 @@ use super::library::Library;
 use super::program_context::ProgramContext;
 use crate::analysis::class::Class;
 use crate::analysis::once::once;
-use crate::analysis::what_if::{Depth, Edit, IN_LOOP, Outcome, TryVerdict, batch};
-use crate::model::{Bytes, UnitSystem, percent, thousands};
+use crate::analysis::what_if::{Depth, Edit, IN_LOOP, Outcome, Role, TryVerdict, batch};
+use crate::model::{Bytes, ShardingKind, UnitSystem, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "batch";
@@ -51,7 +51,27 @@ pub fn largest_maybe(case: &ProgramContext<'_>) -> Option<i64> {
 #[must_use]
 pub fn sharing(case: &ProgramContext<'_>) -> i64 {
     let parts = case.memory.data.iter().map(|data| data.parts).max().unwrap_or(1);
-    if parts > 1 { i64::from(case.program.devices()) / parts } else { 1 }
+    let devices = i64::from(case.program.devices());
+    match parts {
+        ..=1 if is_on_all(case) => devices,
+        ..=1 => 1,
+        _ => devices / parts,
+    }
+}
+
+/// Whether every device has the whole batch, and other arguments are divided over the devices, such as by tensor
+/// parallelism alone.
+fn is_on_all(case: &ProgramContext<'_>) -> bool {
+    let sharding = |row: usize| match case.memory.base[row].role {
+        Role::Argument { number, .. } => case.program.sharding_of_parameter(number),
+        _ => None,
+    };
+    // Known not to be divided along the batch: a cache may be along its heads.
+    let is_known = |kind: ShardingKind| matches!(kind, ShardingKind::Replicated | ShardingKind::Tiled);
+    let is_whole = |row: usize| sharding(row).is_some_and(|sharding| is_known(sharding.kind));
+    !case.memory.data.is_empty()
+        && case.memory.data.iter().all(|data| is_whole(data.base as usize))
+        && case.arguments().any(|argument| sharding(argument.0).is_some_and(|sharding| sharding.parts() > 1))
 }
 
 /// What a batch is counted for: `per device`, `for each 2 devices`.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::effect::Effect;
-use crate::analysis::what_if::{Edit, Outcome, TryVerdict};
+use crate::analysis::what_if::{Edit, Outcome, TryVerdict, WIDEST};
 use crate::model::{BufferId, Bytes, MemorySpace, UnitSystem};
 
 /// Something to change, or to know.
@@ -260,6 +260,12 @@ impl Finding {
             let is_news = !effect.fits_already() || effect.verdict() == TryVerdict::Fits;
             let alone = effect.certainly().filter(|_| is_news && self.at_most.is_none());
             let alone = alone.map(|words| format!("; with this alone it {words}")).unwrap_or_default();
+            // What is left may be little beside what is saved, which is told well then.
+            let saved = [effect.range().1, effect.range().0].map(|left| effect.before().0.saturating_sub(left.0));
+            if saved[0] > 0 && saved[1] as f64 <= saved[0] as f64 * WIDEST {
+                let [least, most] = saved.map(|bytes| Bytes(bytes).short());
+                return Some(format!("saves {least} to {most} of what is allocated{alone}"));
+            }
             let most = self.at_most_saved().map(|most| format!(", at most {}", most.short())).unwrap_or_default();
             return Some(format!("how much it saves cannot be told{most}{alone}"));
         }

@@ -6,6 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::layout_copy;
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use super::state_in_place::parts;
 use crate::analysis::class::{Class, Reason};
 use crate::analysis::flow::Value;
 use crate::analysis::flow::collective::{gathered_from, holds_gathered};
@@ -38,6 +39,12 @@ const NEARLY_ALL: f64 = 0.8;
 
 /// Share of allocated bytes from which they are a cause of the peak.
 const CAUSE: f64 = 0.20;
+
+/// Share of allocated bytes from which they are named though nothing can be done about them.
+const UNAVOIDABLE: f64 = 0.10;
+
+/// Why weights are copied where the optimizer's state is divided and they are not.
+const COPIED_FOR_UPDATE: &str = " The optimizer's state is divided over the devices, and the weights are not: each device updates its part of them, and where there is room, the compiler copies the weights for that.";
 
 /// Whether one of some arrays, largest first, is nearly all of them.
 fn of_one(gathered: &[&AtPeak], whole: u64) -> bool {
@@ -181,12 +188,31 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             if case.memory.kept.stacks.is_empty() {
                 "cast weights where a layer uses them, inside the checkpointed function, not all of them before the first layer"
             } else {
-                "the compiler moves the cast of a scan's weights out of its loop; weights in bfloat16, with their 32-bit values in the optimizer's state, need none"
+                match Library::of(case) {
+                    Library::MaxText => "the compiler moves the cast of a scan's weights out of its loop; `weight_dtype=bfloat16` needs no cast, but then small updates are lost",
+                    _ => "the compiler moves the cast of a scan's weights out of its loop; weights that are kept in bfloat16, with a 32-bit copy of them in the optimizer's state, need no cast",
+                }
             }
             .to_owned(),
         );
     }
+    if finding.advice.is_empty() && casts > whole && updates_in_parts(case) {
+        finding.why.push_str(COPIED_FOR_UPDATE);
+    } else if finding.advice.is_empty() && !case.is_share(whole.saturating_add(casts), UNAVOIDABLE) {
+        return;
+    }
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// Whether the optimizer's state is divided into more parts than the weights: each device updates its part of these (ZeRO).
+fn updates_in_parts(case: &ProgramContext<'_>) -> bool {
+    let classes = case.analysis.classes(case.program);
+    let parts_of = |class: Class| {
+        let of_class = case.arguments().map(|argument| argument.0);
+        let of_class = of_class.filter(|&row| classes.of(case.memory.base[row].buffer) == class);
+        of_class.max_by_key(|&row| case.memory.base[row].size).map_or(1, |row| parts(case, row))
+    };
+    parts_of(Class::Optimizer) > parts_of(Class::Weight)
 }

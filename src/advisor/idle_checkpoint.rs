@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::{ChangesResults, Finding};
+use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total};
 use crate::analysis::flow::collective::holds_gathered;
 use crate::analysis::names::pass::Pass;
@@ -162,9 +163,10 @@ fn tell(
         held.len(),
         case.describe_first(held)
     );
-    finding.advice.push(
-        "leave out `prevent_cse=False` (of `jax.checkpoint` or `nn.remat`), which is for the body of a scan: elsewhere the compiler sees that the same is computed twice, and keeps the first".to_owned(),
-    );
+    finding.advice.push(match Library::of(case) {
+        Library::MaxText => "MaxText turns `prevent_cse` off wherever `scan_layers=true` (`should_prevent_cse_in_remat` in its `maxtext_utils.py`), which is right for the scan, but not for layers beside it: let it return `True` for these, or try `scan_layers=false`".to_owned(),
+        _ => "leave out `prevent_cse=False` (of `jax.checkpoint` or `nn.remat`), which is for the body of a scan: elsewhere the compiler sees that the same is computed twice, and keeps the first".to_owned(),
+    });
     finding.advice.push("a policy that saves everything (`everything_saveable`) has no effect either".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();

@@ -10,6 +10,15 @@ use crate::analysis::once::once;
 use crate::analysis::what_if::{Memory, ScanSegments};
 use crate::model::InstructionId;
 
+/// What of Keras makes attention scores, and can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KerasAttention {
+    /// A layer: `MultiHeadAttention`, or the cached one of KerasHub.
+    Layer,
+    /// `keras.ops.dot_product_attention`, called by a layer of the model's own.
+    Operation,
+}
+
 /// Most patterns of layers that are listed.
 const MOST_PATTERNS: usize = 4;
 
@@ -87,7 +96,7 @@ impl Library {
         );
         // What libraries offer is for layers.
         let own = match self {
-            _ if steps != Steps::Layers => "",
+            _ if !steps.are_layers() => "",
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` on the scan's body",
             Self::Haiku => "Haiku: `hk.remat` on the function that `hk.scan` or `hk.layer_stack` runs",
@@ -203,13 +212,12 @@ impl Library {
         }
     }
 
-    /// How to keep the optimizer's first moment in bfloat16; `None` where the library has no option for it.
+    /// How to keep the optimizer's first moment in bfloat16; `None` where the library has no option for it, or where it is
+    /// no 32-bit float.
     #[must_use]
     pub fn narrow_moments(self, case: &ProgramContext<'_>) -> Option<&'static str> {
-        // Adam's first moment: Adafactor has none, momentum another option.
-        let is_moment = |path: &str| path.split(|c: char| !c.is_alphanumeric()).any(|word| word == "mu");
         let is_nameless = || case.program.are_arguments_in_tuple;
-        if !is_nameless() && !case.arguments().any(|argument| is_moment(argument.1)) {
+        if !is_nameless() && !first_moments(case).any(|is_wide| is_wide) {
             return None;
         }
         match self {
@@ -240,9 +248,20 @@ impl Library {
                 "Keras: the policy `mixed_bfloat16` (`keras.config.set_dtype_policy(\"mixed_bfloat16\")` before the model is built, or `dtype=\"mixed_bfloat16\"` of it)"
             }
             Self::MaxText => "MaxText: `dtype=bfloat16`, with `weight_dtype=float32`",
-            _ => {
-                "cast weights and inputs where they are used (`x.astype(jnp.bfloat16)`, `dtype=jnp.bfloat16` of the layers)"
+            // Its layers' `dtype` is that of their weights.
+            Self::Equinox | Self::Haliax => {
+                "cast the model's arrays and the inputs inside the loss (`jax.tree.map` with `x.astype(jnp.bfloat16)` over the arrays of floats), and differentiate for those that are not cast"
             }
+            Self::Haiku => {
+                "Haiku: `hk.mixed_precision.set_policy` with a policy of `jmp` for the modules (`params=float32,compute=bfloat16,output=bfloat16`)"
+            }
+            Self::Torchax => {
+                "cast weights and inputs inside the step, where they are used (`.to(torch.bfloat16)`), and keep those that the optimizer updates"
+            }
+            Self::Linen | Self::Nnx | Self::Tunix => {
+                "`dtype=jnp.bfloat16` of the layers, which cast weights and inputs where they use them"
+            }
+            Self::Jax => "cast weights and inputs where they are used (`x.astype(jnp.bfloat16)`)",
         }
     }
 
@@ -256,8 +275,17 @@ impl Library {
             Self::MaxText => {
                 "parameters, optimizer state and computation in bfloat16 (MaxText: `weight_dtype=bfloat16`, `mu_dtype=bfloat16`, `dtype=bfloat16`)"
             }
-            _ => {
+            Self::Equinox | Self::Haliax => {
+                "parameters, optimizer state and computation in bfloat16 (`dtype=jnp.bfloat16` of Equinox' layers, or the model's arrays cast once, before `optim.init`)"
+            }
+            Self::Torchax => {
+                "parameters, optimizer state and computation in bfloat16 (`model.to(torch.bfloat16)` before the optimizer's state is made)"
+            }
+            Self::Linen | Self::Nnx | Self::Tunix => {
                 "parameters, optimizer state and computation in bfloat16 (`param_dtype=jnp.bfloat16` of the layers, `mu_dtype=jnp.bfloat16` of `optax.adamw`)"
+            }
+            Self::Haiku | Self::Jax => {
+                "parameters, optimizer state and computation in bfloat16 (cast the parameters once, before the optimizer's state is made)"
             }
         }
     }
@@ -310,6 +338,29 @@ impl Library {
         }
     }
 
+    /// How to divide weights and what belongs to them over the devices.
+    #[must_use]
+    pub const fn shard_weights(self) -> &'static str {
+        match self {
+            Self::Keras => "shard them over the mesh: `keras.distribution.ModelParallel` with a `LayoutMap`",
+            _ => {
+                "shard them over the mesh: `NamedSharding(mesh, P(\"axis\"))` in `in_shardings` and for the initial value"
+            }
+        }
+    }
+
+    /// Keys of another generator than JAX's default one; `None` for Keras, whose seeds are two numbers, as those of the
+    /// default one alone are.
+    #[must_use]
+    pub const fn other_generator(self) -> Option<&'static str> {
+        match self {
+            Self::Keras => None,
+            _ => Some(
+                "keys of another generator (`jax.config.update('jax_default_prng_impl', 'rbg')`), which draw other numbers",
+            ),
+        }
+    }
+
     /// How to give the optimizer state a sharding of its own.
     #[must_use]
     pub const fn shard_state(self) -> &'static str {
@@ -319,7 +370,7 @@ impl Library {
             }
             Self::MaxText => "MaxText: `shard_optimizer_over_data=True`",
             Self::Keras => {
-                "Keras has no switch for the optimizer state alone; `keras.distribution.ModelParallel` with a `LayoutMap` divides the weights with it, which are then gathered in each step (the change to try for that is `shard` of both)"
+                "Keras has no switch for the optimizer state alone; `keras.distribution.ModelParallel` with a `LayoutMap` divides the weights with it, which are then gathered in each step; to try that, use `shard` for both"
             }
             _ => {
                 "give the optimizer state its own sharding (a `NamedSharding` over the mesh axis of the batch, for its largest dimension) in `in_shardings` and `out_shardings`, and constrain the gradients to it before the update"
@@ -350,10 +401,10 @@ impl Library {
 
     /// As [`Self::blockwise_attention`], on a GPU.
     #[must_use]
-    pub fn blockwise_attention_on_gpu(self, is_keras_own: bool) -> &'static str {
+    pub fn blockwise_attention_on_gpu(self, keras: Option<KerasAttention>) -> &'static str {
         match self {
             Self::MaxText => "MaxText: `attention=cudnn_flash_te`",
-            Self::Keras if is_keras_own => {
+            Self::Keras if keras == Some(KerasAttention::Layer) => {
                 "Keras takes cuDNN's flash attention by itself where the GPU can, in float16 or bfloat16, and the layer has no dropout on its scores and returns none of them; its `flash_attention=True` says what is in the way"
             }
             _ => {
@@ -362,22 +413,42 @@ impl Library {
         }
     }
 
-    /// How to compute attention block by block; `is_keras_own` where Keras's own attention layer makes the scores.
+    /// How to compute attention block by block; `keras` is what of Keras makes the scores.
     #[must_use]
-    pub fn blockwise_attention(self, is_keras_own: bool) -> &'static str {
-        match self {
-            Self::MaxText => "MaxText: `attention=flash`",
-            Self::Keras if is_keras_own => {
+    pub fn blockwise_attention(self, keras: Option<KerasAttention>) -> &'static str {
+        match (self, keras) {
+            (Self::MaxText, _) => "MaxText: `attention=flash`",
+            (Self::Keras, Some(KerasAttention::Operation)) => {
+                "`keras.ops.dot_product_attention`, which this model calls, takes flash attention by itself where a TPU is there when the step is traced, and there is no bias"
+            }
+            (Self::Keras, Some(KerasAttention::Layer)) => {
                 "Keras takes flash attention by itself where a TPU is there when the step is traced and the layer has no dropout on its scores, no bias and returns none of them; its `flash_attention=True` says what is in the way"
             }
-            Self::Torchax => {
+            (Self::Torchax, _) => {
                 "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`), called through `torchax.interop.call_jax`; `torch.nn.functional.scaled_dot_product_attention` computes all scores in torchax 0.0.13"
+            }
+            (Self::Tunix, _) => {
+                "Tunix: `use_flash_attention=True` in the configuration of models that have it (Qwen 2, Qwen 3 and Gemma 4), or splash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`)"
             }
             _ => {
                 "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`)"
             }
         }
     }
+}
+
+/// Whether each array of Adam's first moment is a 32-bit float: Adafactor has none, momentum another option.
+fn first_moments<'c>(case: &'c ProgramContext<'_>) -> impl Iterator<Item = bool> + 'c {
+    let is_moment = |path: &str| path.split(|c: char| !c.is_alphanumeric()).any(|word| word == "mu");
+    let is_wide =
+        |row: usize| case.node(case.memory.base[row].buffer).is_some_and(|node| node.element_type.is_wide_float());
+    case.arguments().filter(move |argument| is_moment(argument.1)).map(move |argument| is_wide(argument.0))
+}
+
+/// Whether the optimizer's first moment takes 16 bits already.
+pub fn has_narrow_moments(case: &ProgramContext<'_>) -> bool {
+    let mut moments = first_moments(case).peekable();
+    moments.peek().is_some() && moments.all(|is_wide| !is_wide)
 }
 
 /// The package of a source file: the folder below `site-packages`, and for Flax its subpackage.

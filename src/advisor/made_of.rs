@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::attention::is_drawn;
 use super::gathered::is_gather;
 use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
 use crate::analysis::class::Class;
@@ -54,7 +55,7 @@ impl Kind {
         if is_among(&kept.logits, t.family) {
             Self::Logits
         } else if is_among(&kept.scores, t.family) {
-            Self::Scores
+            if is_drawn(case, t) { Self::Random } else { Self::Scores }
         } else if class == Class::Weight || is_gather(case, t) {
             // Gathered once more in a layer that is checkpointed, too.
             Self::Weights

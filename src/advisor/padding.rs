@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::finding::{ChangesResults, Finding};
-use super::program_context::{ProgramContext, counted};
+use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::alternatives;
 use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Bytes, FastSet, ShapeNode, percent};
@@ -123,7 +123,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         finding.advice.push(if is_batch(case, *rounded) {
-            of_batch(*rounded, waste)
+            of_batch(case, *rounded, waste)
         } else {
             advice(*rounded, waste, merged_form(case, waste).as_deref())
         });
@@ -139,9 +139,23 @@ fn is_batch(case: &ProgramContext<'_>, Rounded { size, .. }: Rounded) -> bool {
     case.memory.data.first().is_some_and(|data| data.batch() == size) && !is_of_weight()
 }
 
-fn of_batch(Rounded { size, padded, .. }: Rounded, waste: &Waste) -> String {
+/// Share of what holds the batch that pads it from which a batch as large as the padded one takes hardly more.
+const NEARLY_ALL: f64 = 0.9;
+
+fn of_batch(case: &ProgramContext<'_>, Rounded { size, padded, .. }: Rounded, waste: &Waste) -> String {
+    let holds = |t: &&AtPeak| {
+        case.node(t.buffer).is_some_and(|node| node.dimensions.iter().any(|&d| u64::try_from(d) == Ok(size)))
+    };
+    let all = case.peak.iter().filter(holds).map(|t| t.size).total();
+    let padding: FastSet<BufferId> = waste.buffers.iter().copied().collect();
+    let in_these = case.peak.iter().filter(|t| padding.contains(&t.buffer)).map(|t| t.size).total();
+    let more = if in_these as f64 >= all as f64 * NEARLY_ALL {
+        format!(": a batch of {padded} takes hardly more")
+    } else {
+        " in these".to_owned()
+    };
     format!(
-        "the batch of {size} on each device is padded to {padded}: a batch of {padded} takes hardly more ({} of padding)",
+        "the batch of {size} on each device is padded to {padded}{more} ({} of padding)",
         Bytes(waste.bytes).short()
     )
 }

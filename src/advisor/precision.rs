@@ -1,13 +1,13 @@
 //! Rule `precision`: 32-bit floats where 16 bits might do.
 
 use super::finding::{ChangesResults, Finding, Severity};
-use super::library::Library;
+use super::library::{Library, has_narrow_moments};
 use super::program_context::{AtPeak, ProgramContext, Total};
 use super::simulation::is_simulation;
 use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
 use crate::analysis::what_if::{Arguments, Edit};
-use crate::model::{Bytes, ElementType, InstructionId, Shape, capitalised, percent};
+use crate::model::{Bytes, ElementType, FastSet, InstructionId, Shape, capitalised, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "precision";
@@ -83,6 +83,7 @@ fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.advice.push(match Library::of(case).narrow_moments(case) {
         Some(option) => format!("the optimizer's first moment in bfloat16 is the least risk ({option}); then its second moment, then the weights, with stochastic rounding"),
+        None if has_narrow_moments(case) => "the optimizer's first moment has 16 bits already; its second moment is next, then the weights, with stochastic rounding".to_owned(),
         None => "the optimizer's first moment in bfloat16 is the least risk, where the optimizer has an option for it; then its second moment, then the weights, with stochastic rounding".to_owned(),
     });
     finding.changes_results = ChangesResults::Yes;
@@ -99,7 +100,25 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if (!has_backward && !case.is_worth(weights)) || !may_have_weights(case.program) {
         return;
     }
-    let temporaries: u64 = case.peak.iter().filter(|t| is_wide(t.buffer)).map(|t| t.size).total();
+    // Where weights have 16 bits, losses and softmaxes have 32 on purpose; copies of arguments have the type of these.
+    let has_narrow_weights = weights > 0 && wide.saturating_mul(2) < weights;
+    let classes = case.analysis.classes(case.program);
+    let size_of = |buffer| case.node(buffer).map(|node| (node.element_type, node.element_count()));
+    let is_given = |row: &usize| {
+        let base = &case.memory.base[*row];
+        case.is_worth(base.size) && matches!(classes.of(base.buffer), Class::Input | Class::Cache)
+    };
+    let given: Vec<_> = case.arguments().map(|argument| argument.0).filter(is_given).collect();
+    let given: FastSet<_> = given.into_iter().filter_map(|row| size_of(case.memory.base[row].buffer)).collect();
+    let may_be_narrow = |t: &&AtPeak| {
+        let is_on_purpose = has_narrow_weights && case.memory.kept.has_own_remedy(t.family);
+        let is_given = matches!(classes.of(t.buffer), Class::Input | Class::Cache);
+        let made = case.program.buffers.instruction_of(t.buffer);
+        let is_made_by_copy = made.is_some_and(|at| case.program.opcode_name(at).starts_with("copy"));
+        let is_copy = || is_made_by_copy && size_of(t.buffer).is_some_and(|size| given.contains(&size));
+        is_wide(t.buffer) && !is_on_purpose && !is_given && !is_copy()
+    };
+    let temporaries: u64 = case.peak.iter().filter(may_be_narrow).map(|t| t.size).total();
     let kept: u64 = case.memory.base.iter().filter(|base| is_wide(base.buffer)).map(|base| base.size).total();
     if !case.is_share(temporaries.saturating_add(kept), SHARE) {
         return;

@@ -338,6 +338,14 @@ impl<'a> ProgramContext<'a> {
         by_scan.into_iter().max_by_key(|row| row.1).map(|row| row.0).unwrap_or_default()
     }
 
+    /// Whether all that is known to repeat are steps of loops that are no layers, such as those of a simulation.
+    #[must_use]
+    pub fn has_steps_alone(&self) -> bool {
+        let kept = &self.memory.kept;
+        let has_layers = kept.turn.as_ref().is_some_and(|turn| !turn.layers.is_empty());
+        !has_layers && !kept.stacks.is_empty() && kept.stacks.iter().all(|stack| !stack.steps.are_layers())
+    }
+
     /// The families that a pass makes.
     pub(super) fn families_of(&self, pass: Pass) -> impl Iterator<Item = usize> {
         let passes = &self.memory.kept.passes;

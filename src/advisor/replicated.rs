@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::finding::{ChangesResults, Finding};
+use super::library::Library;
 use super::program_context::{ProgramContext, Total, listed};
 use crate::analysis::class::Class;
 use crate::analysis::what_if::{Arguments, Edit, Role};
@@ -166,14 +167,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     finding.why.push_str(&case.counted_twice(&finding, &rows, (whole, whole - whole / u64::from(devices))));
     let largest = case.describe(case.memory.base[rows[0]].buffer);
-    finding.advice.push(format!(
-        "shard them over the mesh: `NamedSharding(mesh, P(\"axis\"))` in `in_shardings` and for the initial value; the largest is {largest}"
-    ));
+    finding.advice.push(format!("{}; the largest is {largest}", Library::of(case).shard_weights()));
     let of_table = case.memory.indivisible_vocabulary(i64::from(devices)).filter(|_| case.memory.has_backward());
     if let Some((words, padded)) = of_table {
         let [words, padded] = [words, padded].map(|words| thousands(words.unsigned_abs()));
         finding.advice.push(format!(
-            "{devices} devices do not divide the vocabulary of {words}: pad it to {padded}, or the tables of words can only be sharded along their width, and the compiler may then divide activations so, too, and leave logits the batch of all devices"
+            "{devices} devices do not divide the vocabulary of {words}: pad it to {padded}, or the tables of words can only be sharded along their width, and the compiler may then divide activations so, too, and each device may hold logits of the whole batch"
         ));
     }
     finding.advice.push(
@@ -186,10 +185,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         .map(|&row| case.memory.base[row].size)
         .total();
     if state > 0 {
-        finding.advice.push(format!(
-            "{} of it is optimizer state: sharding only that and its update (ZeRO) leaves the computation as it is",
-            Bytes(state).short()
-        ));
+        let alone = match Library::of(case) {
+            Library::Keras => ", for which alone Keras has no switch",
+            _ => ": sharding only that and its update (ZeRO) leaves the computation as it is",
+        };
+        finding.advice.push(format!("{} of it is optimizer state{alone}", Bytes(state).short()));
     }
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

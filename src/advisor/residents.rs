@@ -91,16 +91,46 @@ fn is_of_many_kinds(case: &ProgramContext<'_>, finding: &Finding) -> bool {
 /// Whether a finding about the program's arguments names most bytes of some of them, or any has more bytes at stake.
 fn is_told(case: &ProgramContext<'_>, findings: &[Finding], rows: &[(u64, usize)], bytes: u64) -> bool {
     findings.iter().filter(|finding| finding.program == Some(case.row) && !finding.is_remedy).any(|finding| {
-        let named: FastSet<BufferId> = finding.buffers.iter().copied().collect();
-        let told = rows.iter().filter(|row| named.contains(&case.memory.base[row.1].buffer)).map(|row| row.0).total();
-        (ABOUT_ARGUMENTS.contains(&finding.rule) && told.saturating_mul(2) > bytes)
+        (ABOUT_ARGUMENTS.contains(&finding.rule) && names_most(case, finding, rows, bytes))
             || (finding.weight() > bytes && !is_of_many_kinds(case, finding))
     })
 }
 
+/// Share of allocated bytes from which a kind of argument is named after the causes, where no finding names it.
+const MUCH: f64 = 0.20;
+
+/// Names the kinds of arguments that take most: the largest part of the peak as a cause, others after the causes.
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
+    main(case, findings);
+    for kind in &KINDS {
+        let rows = held(case, &[kind.0]);
+        let bytes = rows.iter().map(|row| row.0).total();
+        let is_named = |finding: &Finding| {
+            let is_about = ABOUT_ARGUMENTS.contains(&finding.rule)
+                || finding.rule == STATE.1
+                || KINDS.iter().any(|kind| kind.1 == finding.rule);
+            is_about && finding.program == Some(case.row) && names_most(case, finding, &rows, bytes)
+        };
+        if case.is_share(bytes, MUCH) && !findings.iter().any(is_named) {
+            report(case, findings, &rows, kind);
+            if let Some(finding) = findings.last_mut() {
+                finding.is_remedy = true;
+                finding.severity = finding.severity.min(Severity::Warning);
+            }
+        }
+    }
+}
+
+/// Whether the buffers of a finding are most bytes of some arguments.
+fn names_most(case: &ProgramContext<'_>, finding: &Finding, rows: &[(u64, usize)], bytes: u64) -> bool {
+    let named: FastSet<BufferId> = finding.buffers.iter().copied().collect();
+    let told = rows.iter().filter(|row| named.contains(&case.memory.base[row.1].buffer)).map(|row| row.0).total();
+    told.saturating_mul(2) > bytes
+}
+
 /// Names the kind of argument that takes most, if it is the largest part of the peak and no other finding says so; where
 /// none is, weights and optimizer state together.
-pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
+fn main(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let sum = |rows: &[(u64, usize)]| rows.iter().map(|row| row.0).total();
     let largest = KINDS.iter().map(|kind| (held(case, &[kind.0]), kind)).max_by_key(|row| sum(&row.0));
     if let Some((rows, kind)) = largest
@@ -195,6 +225,7 @@ fn report(
         Library::MaxText => advice
             .replace("`optax.adafactor`, ", "")
             .replace(", `optax.adafactor`", "")
+            .replace(" (`optax.adafactor`)", "")
             .replace(" or on the host", " or on the host (`optimizer_memory_host_offload=True`)"),
         _ => advice,
     };

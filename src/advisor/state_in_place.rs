@@ -162,6 +162,22 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
     Twins { all, copies: all.saturating_sub(others), widened, padded, relaid }
 }
 
+/// What changes save once all is donated that can be, in words, where that is clearly less.
+fn once_donated(case: &ProgramContext<'_>, edits: &[Edit]) -> Option<String> {
+    let donation = Edit::Donate(Arguments::all());
+    let donated = case.saved(&case.try_out(std::slice::from_ref(&donation)));
+    if !case.is_worth(donated) {
+        return None;
+    }
+    let both = case.saved(&case.try_out(&[&[donation], edits].concat()));
+    let then = both.saturating_sub(donated);
+    let is_clearly_less = then as f64 <= case.saved(&case.try_out(edits)) as f64 * CLEARLY_LESS;
+    is_clearly_less.then(|| format!(" Once it is donated, 8 bits save {}.", Bytes(then).short()))
+}
+
+/// Share of a saving that is clearly less.
+const CLEARLY_LESS: f64 = 0.75;
+
 /// What part of the largest copy another takes at least whose order is told.
 const SMALL: u64 = 16;
 
@@ -181,8 +197,18 @@ fn in_their_order(case: &ProgramContext<'_>, relaid: &[(BufferId, u64)]) -> Opti
     let mut orders: Vec<String> = large.filter_map(|copy| order(copy.0)).collect();
     orders.sort();
     orders.dedup();
+    // What the program needs then is worth a word where it does not fit now.
+    let families: Vec<usize> = relaid.iter().filter_map(|copy| case.memory.families.of(copy.0)).collect();
+    let needs = || case.memory.without(case.program, &families).expected();
+    let then = match case.memory.capacity.filter(|_| case.fits_already() == Some(false)) {
+        Some(capacity) => match needs() {
+            needs if needs.0 <= capacity => format!("; the program then needs {} at most, and fits", needs.short()),
+            needs => format!("; the program then needs up to {}", needs.short()),
+        },
+        None => String::new(),
+    };
     Some(format!(
-        "{} of temporaries are copies of it in another layout, on which the loop works: make the cache with its dimensions in the order in which the loop's products read it ({}), and no copy is needed",
+        "{} of temporaries are copies of it in another layout, on which the loop works: make the cache with its dimensions in the order in which the loop's products read it ({}), and no copy is needed{then}",
         Bytes(bytes).short(),
         listed(&orders, 3)
     ))
@@ -349,6 +375,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         }
     );
     finding.why.push_str(&case.counted_twice(&finding, &rows, (bytes, in_8_bits)));
+    if is_less_in_8_bits {
+        finding.why.extend(once_donated(case, finding.edits()));
+    }
     let devices = case.program.devices();
     let parts = largest.map_or(1, |row| parts(case, row));
     if parts > 1 && i64::from(devices) > parts {

@@ -9,6 +9,7 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::{batch_size, fragmentation, padding, precision};
 use crate::analysis::flow::loops::{Role, is_written_by_users};
 use crate::analysis::names::scope::path;
+use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::{EVERY, Edit};
 use crate::model::{BufferId, Bytes, FastSet, Opcode, percent};
 
@@ -20,6 +21,10 @@ pub const LOOP: &str = "loop_state";
 
 /// Least share of allocated bytes at which temporaries are reported.
 const SHARE: f64 = 0.50;
+
+/// Why random bits take memory.
+const DRAWN_IN_STEPS: &str =
+    "JAX's default generator computes random bits in many steps, which take memory where a layer is checkpointed";
 
 /// Most buffers named.
 const MOST: usize = 3;
@@ -113,7 +118,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         let saved = f.saves_bytes().map_or(0, |saved| saved.0);
         f.program == Some(case.row) && !f.is_remedy && case.is_share(saved, CHANGES)
     };
-    finding.is_remedy = kinds.is_some_and(|kinds| !kinds.are_alike()) && findings.iter().any(is_cause);
+    let is_one_thing = |kinds: &Kinds| kinds.are_alike() || kinds.are_random();
+    finding.is_remedy = kinds.is_some_and(|kinds| !is_one_thing(&kinds)) && findings.iter().any(is_cause);
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
 }
@@ -136,6 +142,7 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let named: FastSet<BufferId> = own().flat_map(|finding| finding.buffers.iter().copied()).collect();
     let held: Vec<&AtPeak> = case.peak.iter().filter(|t| !named.contains(&t.buffer)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
+    let all = case.peak.iter().map(|t| t.size).total();
     if !case.is_share(bytes, OTHERS) {
         return;
     }
@@ -154,7 +161,11 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let most = kinds.most().map(|most| format!(", {most}")).unwrap_or_default();
     finding.title = format!(
         "Temporaries{} take {} of the peak: {}{most}",
-        if own().any(is_cause) { " that no other finding names" } else { "" },
+        if case.is_worth(all.saturating_sub(bytes)) || own().any(is_cause) {
+            " that no other finding names"
+        } else {
+            ""
+        },
         percent(bytes, case.at_peak()),
         Bytes(bytes).short()
     );
@@ -185,8 +196,14 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
     if kinds.is_some_and(Kinds::are_random) {
         // Another generator draws other numbers.
         finding.changes_results = ChangesResults::Yes;
-        finding.advice.push("keys of another generator (`jax.config.update('jax_default_prng_impl', 'rbg')`), which draw other numbers: JAX's default one computes random bits in many steps, which take memory where a layer is checkpointed".to_owned());
-        finding.advice.push("or draw fewer: dropout on the attention's output instead of its probabilities".to_owned());
+        finding.severity = case.severity();
+        let fewer = "draw fewer: dropout on the attention's output instead of its probabilities";
+        if let Some(keys) = Library::of(case).other_generator() {
+            finding.advice.push(format!("{keys}: {DRAWN_IN_STEPS}"));
+            finding.advice.push(format!("or {fewer}"));
+        } else {
+            finding.advice.push(format!("{fewer}, or no checkpoint around it: {DRAWN_IN_STEPS}"));
+        }
         return false;
     }
     let may_be_cut = kinds.is_some_and(Kinds::may_be_cut);
@@ -204,13 +221,27 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
             "compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`){narrower}"
         ));
     }
-    let is_of_samples = || case.is_worth(case.saved(&case.try_out(&[Edit::Batch(0.5)])));
-    if case.memory.has_checkpoints() && !is_of_samples() {
-        finding.advice.push("the layers are checkpointed already, and a smaller batch would not take less".to_owned());
-    } else if case.memory.has_checkpoints() {
-        finding.advice.push("the layers are checkpointed already; what helps further is fewer samples at a time, in micro-batches or on more devices".to_owned());
+    if case.memory.has_checkpoints() {
+        let batch = case.memory.data.first().map_or(0, DataArgument::batch);
+        let is_of_samples = || case.is_worth(case.saved(&case.try_out(&[Edit::Batch(0.5)])));
+        let further = if batch == 1 {
+            format!(
+                ", and the batch is 1 {}: what helps further is a shorter sequence, or one that is divided over devices",
+                batch_size::unit(batch_size::sharing(case))
+            )
+        } else if is_of_samples() {
+            "; what helps further is fewer samples at a time, in micro-batches or on more devices".to_owned()
+        } else {
+            ", and a smaller batch would not take less".to_owned()
+        };
+        finding.advice.push(format!("{} are checkpointed already{further}", checkpointed(case)));
     }
     is_shuffled
+}
+
+/// What is checkpointed, in words: layers, or of programs that have none the steps of their loops.
+fn checkpointed(case: &ProgramContext<'_>) -> &'static str {
+    if case.has_steps_alone() { "the steps of the loop" } else { "the layers" }
 }
 
 /// Suggests checkpoints of the layers where no other finding does: of what they keep, or of gradients that wait in all
