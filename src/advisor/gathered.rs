@@ -41,7 +41,7 @@ const NEARLY_ALL: f64 = 0.8;
 const CAUSE: f64 = 0.20;
 
 /// Share of allocated bytes from which they are named though nothing can be done about them.
-const UNAVOIDABLE: f64 = 0.10;
+const UNAVOIDABLE: f64 = 0.05;
 
 /// Why weights are copied where the optimizer's state is divided and they are not.
 const COPIED_FOR_UPDATE: &str = " The optimizer's state is divided over the devices, and the weights are not: each device updates its part of them, and where there is room, the compiler copies the weights for that.";

@@ -99,6 +99,9 @@ fn is_told(case: &ProgramContext<'_>, findings: &[Finding], rows: &[(u64, usize)
 /// Share of allocated bytes from which a kind of argument is named after the causes, where no finding names it.
 const MUCH: f64 = 0.20;
 
+/// Fewer bytes are not worth a finding after the causes.
+const LEAST: u64 = 1 << 20;
+
 /// Names the kinds of arguments that take most: the largest part of the peak as a cause, others after the causes.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     main(case, findings);
@@ -111,12 +114,15 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 || KINDS.iter().any(|kind| kind.1 == finding.rule);
             is_about && finding.program == Some(case.row) && names_most(case, finding, &rows, bytes)
         };
-        if case.is_share(bytes, MUCH) && !findings.iter().any(is_named) {
-            report(case, findings, &rows, kind);
-            if let Some(finding) = findings.last_mut() {
-                finding.is_remedy = true;
-                finding.severity = finding.severity.min(Severity::Warning);
-            }
+        if bytes < LEAST || !case.is_share(bytes, MUCH) || findings.iter().any(is_named) {
+            continue;
+        }
+        let mut found = Vec::new();
+        report(case, &mut found, &rows, kind);
+        for mut finding in found.into_iter().filter(|finding| !finding.is_guess) {
+            finding.is_remedy = true;
+            finding.severity = finding.severity.min(Severity::Warning);
+            findings.push(finding);
         }
     }
 }
@@ -277,6 +283,8 @@ fn in_fewer_bits(case: &ProgramContext<'_>, finding: &mut Finding, rows: &[(u64,
     if saved > 0 {
         finding.advice.push(format!("{how}: {} less", Bytes(saved).short()));
         finding.changes_results = ChangesResults::Yes;
+    } else {
+        finding.effect = None;
     }
 }
 

@@ -173,7 +173,10 @@ fn are_of_several(program: &Program, taken: &[(InstructionId, &ShapeNode)]) -> b
     let mut namesakes: BTreeMap<String, usize> = BTreeMap::new();
     for at in arguments {
         let path = pattern::of(&program.text.op_name(at));
-        if path.is_empty() {
+        // A number at the end counts arrays, not layers: `p[3]`.
+        let is_of_layer =
+            path.trim_end_matches(".value").split_once('*').is_some_and(|(_, rest)| rest.contains(char::is_alphabetic));
+        if !is_of_layer {
             return false;
         }
         *namesakes.entry(path).or_default() += 1;
