@@ -499,6 +499,19 @@ mod tests {
     }
 
     #[test]
+    fn words_are_those_that_a_library_has() {
+        assert!(Library::Keras.other_generator().is_none());
+        assert!(Library::Keras.shard_weights().contains("LayoutMap"));
+        assert!(Library::Tunix.blockwise_attention(None).contains("use_flash_attention"));
+        let own = Library::Keras.blockwise_attention(Some(KerasAttention::Operation));
+        assert!(own.contains("dot_product_attention"), "{own}");
+        for library in [Library::Equinox, Library::Haiku, Library::Torchax, Library::Jax] {
+            let all = format!("{} {}", library.compute_in_bfloat16(), library.all_in_bfloat16());
+            assert!(!all.contains("param_dtype"), "{all}");
+        }
+    }
+
+    #[test]
     fn layers_of_several_kinds_are_named() {
         let kinds = ["stage0_*".to_owned(), "stage1_*".to_owned()];
         let words = Library::Jax.remat_each(&kinds);

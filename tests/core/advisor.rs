@@ -67,6 +67,8 @@ const SILENT: &[(&str, &str)] = &[
     ("replicated", "v5e_pad_cloud_oom"),
     ("unsharded_activations", "v5e_gpt_m_oom"),
     ("unsharded_activations", "v5e_mlp_f32"),
+    // As many windows of its own pictures as there are pictures on all devices, which exchange nothing but gradients.
+    ("unsharded_activations", "v5e_windows"),
     ("oversized", "v5e_gpt_m_oom"),
     ("duplicate", "v5e_pad_129"),
     // Buffers that have a finding of their own are not reported again as a series.
@@ -135,6 +137,15 @@ pub fn check_rules(files: &Files, fires: &[(&str, &str, u64)], silent: &[(&str, 
 #[test]
 fn rules_fire_on_evidence_and_are_silent_without() {
     check_rules(&Files::of_project(), FIRES, SILENT);
+}
+
+#[test]
+fn a_scan_that_runs_several_layers_in_a_step_is_one_over_groups_of_layers() {
+    let profile = open_path(&Files::of_project().case("v5e_layer_groups"), &Progress::default()).expect("opens");
+    let analysis = ProfileAnalysis::new(&profile);
+    let findings = advise(&profile, &analysis).findings;
+    let titles: Vec<&str> = findings.iter().map(|finding| finding.title.as_str()).collect();
+    assert!(titles.iter().any(|title| title.starts_with("The scan over 6 groups of layers saves")), "{titles:?}");
 }
 
 #[test]

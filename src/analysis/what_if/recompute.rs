@@ -650,3 +650,20 @@ fn handed_on(program: &Program, memory: &Memory, of_family: &[(u32, bool)]) -> V
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_divide_the_steps_where_that_takes_hardly_more() {
+        let of = |steps| {
+            let segments = Segmented::new(steps, 100, 100);
+            (segments.count, segments.length)
+        };
+        assert_eq!(of(48), (6, 8));
+        assert_eq!(of(49), (7, 7));
+        // A prime number has no equal ones.
+        assert_eq!(of(53), (7, 8));
+    }
+}
