@@ -111,7 +111,22 @@ fn safest(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
             return Some(with_batch.with_steps(case));
         }
     }
-    nearest.map(|nearest| nearest.with_steps(case))
+    nearest.map(|nearest| with_what_helps(case, nearest).with_steps(case))
+}
+
+/// Drops changes of a plan that is not enough without which the program needs no more.
+fn with_what_helps(case: &ProgramContext<'_>, plan: Plan) -> Plan {
+    let mut plan = plan;
+    let mut at = plan.edits.len();
+    while plan.edits.len() > 1 && at > 0 {
+        at -= 1;
+        let prediction = case.try_out(&without(&plan.edits, at));
+        if prediction.undecided.is_none() && prediction.expected() <= plan.allocated {
+            let shorter = of_prediction(case, &prediction, plan.rules.clone(), plan.changes_results);
+            plan = Plan { fits: plan.fits, ..shorter };
+        }
+    }
+    plan
 }
 
 /// A plan of some candidates that fits; else notes the one that comes nearest.
