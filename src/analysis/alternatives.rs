@@ -184,6 +184,17 @@ pub fn forms(group: &ShapeGroup, map: &MemoryMap, total: &Steps) -> Vec<Form> {
     alternatives(&group.node).into_iter().map(with).collect()
 }
 
+/// Alternative forms of a shape in a listing without steps, each with the total of what is listed.
+#[must_use]
+pub fn forms_of_listed(group: &ShapeGroup, listed: Bytes) -> Vec<Form> {
+    let count = group.buffers.len() as u64;
+    let total = |what: &Alternative| {
+        let (before, after) = (group.each.0.saturating_mul(count), what.each.0.saturating_mul(count));
+        Bytes(listed.0.saturating_sub(before).saturating_add(after))
+    };
+    alternatives(&group.node).into_iter().map(|what| Form { peak: total(&what), what }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,16 +28,19 @@ pub fn by_dimension(node: &ShapeNode) -> Vec<DimensionWaste> {
         .collect()
 }
 
-/// The padding in a sentence or two.
+/// The padding of an array in a sentence or two, where each buffer takes so many bytes.
 #[must_use]
-pub fn in_words(node: &ShapeNode) -> String {
+pub fn in_words(node: &ShapeNode, each: Bytes) -> String {
     if node.is_tuple() {
-        return format!("A table of {} addresses, 8 bytes each.", node.children.len());
+        return format!("A table of {}, no data of its own.", addresses(node.children.len() as u64));
     }
     let Some(padded) = node.padded_size() else { return "Not an array: nothing to pad.".to_owned() };
     let unpadded = node.unpadded_size();
     let tile = node.first_tile();
     if padded <= unpadded {
+        if each > padded {
+            return format!("The buffer is larger than its data: {} for {}.", each.short(), padded.short());
+        }
         if tile.is_empty() {
             return "Not tiled: nothing is wasted.".to_owned();
         }
@@ -72,6 +75,10 @@ pub fn in_words(node: &ShapeNode) -> String {
     format!("{}.", sentences.join(". "))
 }
 
+fn addresses(count: u64) -> String {
+    if count == 1 { "one address".to_owned() } else { format!("{} addresses", thousands(count)) }
+}
+
 fn multiple(padding: &DimensionPadding) -> String {
     format!("{} is a multiple of {}", padding.size, padding.tile)
 }
@@ -97,16 +104,23 @@ mod tests {
     #[test]
     fn words_name_the_dimension_that_costs_most() {
         let node = tiled(vec![64, 129], vec![8, 128]);
-        let words = in_words(&node);
+        let words = in_words(&node, Bytes(64 * 256 * 4));
         assert!(words.starts_with("Dimension 1: 129 \u{2192} 256 to fill tiles of 128"), "{words}");
         assert_eq!(by_dimension(&node)[0].bytes, Bytes((256 - 129) * 64 * 4));
         assert_eq!(by_dimension(&node)[1].bytes, Bytes::ZERO);
     }
 
     #[test]
+    fn a_buffer_larger_than_its_data_does_not_say_that_nothing_is_wasted() {
+        let node = ShapeNode::array(ElementType::U32, Vec::new());
+        assert_eq!(in_words(&node, Bytes(4096)), "The buffer is larger than its data: 4.00 KiB for 4 B.");
+        assert_eq!(in_words(&node, Bytes(4)), "Not tiled: nothing is wasted.");
+    }
+
+    #[test]
     fn a_full_tile_says_so() {
         assert_eq!(
-            in_words(&tiled(vec![16, 256], vec![8, 128])),
+            in_words(&tiled(vec![16, 256], vec![8, 128]), Bytes(16 * 256 * 4)),
             "Nothing is wasted: 256 is a multiple of 128 and 16 is a multiple of 8."
         );
     }

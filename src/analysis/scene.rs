@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::alternatives::{Form, forms};
+use super::alternatives::{Form, forms, forms_of_listed};
 use super::contributors::{Contributor, contributors};
 use super::live_at::{LiveBuffer, live_at, with_span};
 use super::map::MemoryMap;
@@ -178,12 +178,23 @@ impl<'a> Scene<'a> {
     }
 
     fn rank(self, groups: &mut [ShapeGroup], all: &[ShapeGroup]) {
+        if self.program.is_listing {
+            // What a message lists has no steps: all of it counts.
+            for group in &mut *groups {
+                group.everywhere.clone_from(&group.buffers);
+                group.saves = group.waste;
+            }
+            return;
+        }
         rank(groups, all, self.map(), self.total());
     }
 
-    /// Alternative forms of a shape, with the peak for each.
+    /// Alternative forms of a shape, with the peak for each; for a listing, with what is listed in total.
     #[must_use]
     pub fn forms(self, group: &ShapeGroup) -> Vec<Form> {
+        if self.program.is_listing {
+            return forms_of_listed(group, self.space.peak());
+        }
         forms(group, self.map(), self.total())
     }
 

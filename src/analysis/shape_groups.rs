@@ -36,6 +36,14 @@ pub struct ShapeGroup {
     pub saves: Bytes,
 }
 
+impl ShapeGroup {
+    /// How many times the bytes of its data each takes; `None` for a table of addresses, which has none.
+    #[must_use]
+    pub fn expansion(&self) -> Option<f64> {
+        (self.useful > Bytes::ZERO && !self.node.is_tuple()).then(|| self.each.0 as f64 / self.useful.0 as f64)
+    }
+}
+
 /// What tells an array from others: element type, dimensions, which of them are dynamic, layout, bytes.
 type Outline<'a> = (ElementType, &'a [i64], &'a [bool], Option<&'a Layout>, u64);
 

@@ -29,8 +29,8 @@ impl Shape {
                 if i > 0 {
                     out.push_str(", ");
                 }
-                // XLA numbers the elements of long tuples.
-                if i > 0 && i.is_multiple_of(5) {
+                // XLA numbers the elements of long tuples, in a comment.
+                if layout && i > 0 && i.is_multiple_of(5) {
                     let _ = write!(out, "/*index={i}*/");
                 }
                 self.write(out, child, layout);

@@ -285,6 +285,7 @@ fn peak_report(scene: Scene<'_>, top: usize) -> PeakReport {
         buffer_count: at_peak.len(),
         by_category: by_category(at_peak),
         by_class: by_class(scene, at_peak),
+        is_listing: program.is_listing,
     }
 }
 

@@ -6,7 +6,7 @@ use super::what_if::WhatIfReport;
 use super::words::{buffers, largest_of};
 use super::{caching_text, runtime_text};
 use crate::export::document::{Block, Document, Line, Table, Tone};
-use crate::model::{Bytes, percent};
+use crate::model::{Bytes, capitalised, percent};
 
 /// The report as a document.
 pub fn document(report: &Report) -> Document {
@@ -65,7 +65,7 @@ fn add_space(out: &mut Document, space: &SpaceReport, profile: &ProfileReport) {
         out.blocks.extend(super::svg::pictures(space, picture).into_iter().map(Block::Picture));
     }
     add_sizes(out, space, peak);
-    super::padding::document(out, &space.padding_by_shape, peak);
+    super::padding::document(out, &space.padding_by_shape, peak, space.peak.is_listing);
     if let Some(what_if) = &space.what_if {
         add_what_if(out, space, Line::from("What if "), what_if);
     }
@@ -97,10 +97,12 @@ fn add_space(out: &mut Document, space: &SpaceReport, profile: &ProfileReport) {
 fn add_sizes(out: &mut Document, space: &SpaceReport, peak: Option<u64>) {
     let mut table = Table::new([space.name.as_str(), ">size", ">bytes"]);
     let mut row = |what: String, bytes: u64| table.row([Line::from(what), Line::size(bytes), Line::exact(bytes)]);
+    let is_listing = space.peak.is_listing;
+    let place = space.peak.place();
     for (label, bytes) in [
         ("allocated", Some(space.allocated_bytes)),
-        ("peak", peak),
-        ("padding at the peak", space.peak.padding_bytes),
+        (if is_listing { "listed" } else { "peak" }, peak),
+        (if is_listing { "padding" } else { "padding at the peak" }, space.peak.padding_bytes),
         ("fragmentation", space.peak.fragmentation_bytes),
         ("arguments", Some(space.parameter_bytes)),
         ("outputs", Some(space.output_bytes)),
@@ -110,19 +112,21 @@ fn add_sizes(out: &mut Document, space: &SpaceReport, peak: Option<u64>) {
         }
     }
     for category in &space.peak.by_category {
-        row(format!("at the peak: {}, {}", category.category, buffers(category.buffers)), category.bytes);
+        row(format!("{place}: {}, {}", category.category, buffers(category.buffers)), category.bytes);
     }
     for class in &space.peak.by_class {
         let guess = class.guess_in_words().unwrap_or_default();
-        row(format!("at the peak, most likely: {}, {}{guess}", class.class, buffers(class.buffers)), class.bytes);
+        row(format!("{place}, most likely: {}, {}{guess}", class.class, buffers(class.buffers)), class.bytes);
     }
     out.table(table);
 }
 
 fn add_at_peak(out: &mut Document, peak: &PeakReport) {
-    let mut table = Table::new([">size", ">share of the peak", "category", "op", "shape", "buffer"]);
+    let share = if peak.is_listing { ">share of the list" } else { ">share of the peak" };
+    let mut table = Table::new([">size", share, "category", "op", "shape", "buffer"]);
     let which = largest_of(peak.buffers.len(), peak.buffer_count);
-    table.caption = format!("At the peak{}", which.map(|which| format!(", {which}")).unwrap_or_default());
+    table.caption =
+        format!("{}{}", capitalised(peak.place()), which.map(|which| format!(", {which}")).unwrap_or_default());
     for &PeakBufferReport { bytes_at_peak, ref buffer } in &peak.buffers {
         table.row([
             Line::size(bytes_at_peak),

@@ -98,13 +98,13 @@ fn worth(rows: &[PaddingReport], peak: Option<u64>) -> impl Iterator<Item = &Pad
 }
 
 /// Adds the shapes as a table, each with the alternative form that lowers the peak most.
-pub fn document(out: &mut Document, rows: &[PaddingReport], peak: Option<u64>) {
+pub fn document(out: &mut Document, rows: &[PaddingReport], peak: Option<u64>, is_listing: bool) {
     let mut table = Table::new([
-        "padded shape at the peak",
+        if is_listing { "padded shape" } else { "padded shape at the peak" },
         ">count",
         ">each",
         ">of it data",
-        ">saves at the peak",
+        if is_listing { ">saves" } else { ">saves at the peak" },
         "best other form",
     ]);
     for row in worth(rows, peak) {
@@ -127,10 +127,10 @@ pub fn document(out: &mut Document, rows: &[PaddingReport], peak: Option<u64>) {
 }
 
 /// Writes the shapes as text.
-pub fn write(out: &mut String, rows: &[PaddingReport], peak: Option<u64>) {
+pub fn write(out: &mut String, rows: &[PaddingReport], peak: Option<u64>, is_listing: bool) {
     let mut rows = worth(rows, peak).peekable();
     if rows.peek().is_some() {
-        let _ = writeln!(out, "    padding at the peak, by shape");
+        let _ = writeln!(out, "    padding {}, by shape", if is_listing { "in the message" } else { "at the peak" });
     }
     for row in rows {
         let saves = Bytes(row.saves_at_peak_bytes).short();
@@ -148,7 +148,8 @@ pub fn write(out: &mut String, rows: &[PaddingReport], peak: Option<u64>) {
         for form in &row.other_forms {
             let each = Bytes(form.each_bytes).short();
             let after = Bytes(form.peak_after_bytes).short();
-            let _ = writeln!(out, "        {}: {each} each, {}, peak {after}", form.change, form.effect);
+            let total = if is_listing { "in total" } else { "peak" };
+            let _ = writeln!(out, "        {}: {each} each, {}, {total} {after}", form.change, form.effect);
         }
     }
 }
@@ -173,7 +174,7 @@ mod tests {
         };
         let text = |fixed_by| {
             let mut out = String::new();
-            write(&mut out, &[row(fixed_by)], Some(256 << 20));
+            write(&mut out, &[row(fixed_by)], Some(256 << 20), false);
             out
         };
         let words = text(Some("the Cholesky decomposition"));

@@ -297,6 +297,16 @@ pub struct PeakReport {
     pub by_category: Vec<CategoryReport>,
     /// Bytes by class, a guess at their purpose, largest first.
     pub by_class: Vec<ClassReport>,
+    /// Whether these are the rows of a message, which has no steps and so no peak.
+    #[serde(skip)]
+    pub is_listing: bool,
+}
+
+impl PeakReport {
+    /// Where the rows stand, in words.
+    pub fn place(&self) -> &'static str {
+        if self.is_listing { "in the message" } else { "at the peak" }
+    }
 }
 
 /// A buffer at the peak.

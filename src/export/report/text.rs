@@ -175,7 +175,8 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         let _ =
             writeln!(out, "    {:<17} {:>10}  {:>22}  {evidence}", "capacity", capacity(bytes), Bytes(bytes).exact());
     }
-    let peak = space.peak.bytes;
+    let (peak, is_listing) = (space.peak.bytes, space.peak.is_listing);
+    let of_what = space.peak.place();
     let place = match (space.peak.step, space.time_count, &space.reserved_peak_instruction) {
         (Some(time), Some(count), Some(name)) => {
             format!("at step {time} of {count}, {name}")
@@ -185,12 +186,17 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     };
     line(out, "allocated", space.allocated_bytes, "");
     if let Some(peak) = peak {
-        line(out, "peak", peak, &place);
+        line(out, if is_listing { "listed" } else { "peak" }, peak, &place);
     } else {
         let _ = writeln!(out, "    {:<17} unknown: this report has none", "peak");
     }
     if let (Some(padding), Some(peak)) = (space.peak.padding_bytes, peak) {
-        line(out, "padding", padding, &format!("{} of the peak", percent(padding, peak)));
+        line(
+            out,
+            "padding",
+            padding,
+            &format!("{} of {}", percent(padding, peak), if is_listing { "what is listed" } else { "the peak" }),
+        );
     }
     if let Some(fragmentation) = space.peak.fragmentation_bytes {
         let share = percent(fragmentation, space.allocated_bytes);
@@ -204,19 +210,19 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     }
     let PeakReport { by_category, by_class, .. } = &space.peak;
     if !by_category.is_empty() {
-        let _ = writeln!(out, "    at the peak, by category");
+        let _ = writeln!(out, "    {of_what}, by category");
     }
     for row in by_category {
         line(out, &format!("  {}", row.category), row.bytes, &buffers(row.buffers));
     }
     if by_class.iter().any(|row| by_category.iter().all(|other| other.category != row.class)) {
-        let _ = writeln!(out, "    at the peak, by class (most likely)");
+        let _ = writeln!(out, "    {of_what}, by class (most likely)");
         for row in by_class {
             let guess = row.guess_in_words().unwrap_or_default();
             line(out, &format!("  {}", row.class), row.bytes, &format!("{}{guess}", buffers(row.buffers)));
         }
     }
-    super::padding::write(out, &space.padding_by_shape, space.peak.bytes);
+    super::padding::write(out, &space.padding_by_shape, peak, is_listing);
     write_what_if(out, space);
     if let Some(range) = &space.range {
         range.write_text(out);
@@ -308,7 +314,7 @@ fn write_at_peak(out: &mut String, peak: &PeakReport, of_what: &str) {
     }
     let (shown, all) = (peak.buffers.len(), peak.buffer_count);
     let which = largest_of(shown, all).unwrap_or_else(|| format!("all {all}"));
-    let _ = writeln!(out, "    at the peak{of_what}, {which}");
+    let _ = writeln!(out, "    {}{of_what}, {which}", peak.place());
     let width = |text: &dyn Fn(&BufferReport) -> usize| {
         peak.buffers.iter().map(|row| text(&row.buffer)).filter(|&width| width <= WIDEST).max().unwrap_or(0)
     };

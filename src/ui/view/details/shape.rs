@@ -62,7 +62,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, buffer
         links::fact(ui, context, "Padding", &waste.exact(), To::View("padding"));
         fact(ui, theme, "Useful", &useful.exact());
     }
-    ui.add(egui::Label::new(text(in_words(node), size::SMALL, Weight::Regular, theme.text2)).wrap());
+    ui.add(egui::Label::new(text(in_words(node, size_bytes), size::SMALL, Weight::Regular, theme.text2)).wrap());
 }
 
 /// Dimension order and tile in words.

@@ -3,7 +3,8 @@
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::drawing;
-use crate::analysis::alternatives::{self, Form};
+use crate::analysis::Scene;
+use crate::analysis::alternatives::Form;
 use crate::analysis::caution;
 use crate::analysis::padding::in_words;
 use crate::analysis::shape_groups::ShapeGroup;
@@ -13,12 +14,6 @@ use crate::ui::widget::controls::{cut_label, hairline, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Slot, size, space};
-use crate::ui::work::SpaceData;
-
-/// Alternatives to a shape, each with the resulting peak.
-pub fn forms(data: &SpaceData, group: &ShapeGroup) -> Vec<Form> {
-    alternatives::forms(group, &data.map, &data.by_class.curves.total)
-}
 
 /// The alternative to draw beside the current form: the first one with the same data that saves nearly as much as the
 /// best. Layouts come before reshapes.
@@ -44,15 +39,14 @@ const READOUT: f32 = 96.0;
 pub fn show(
     ui: &mut Ui,
     context: &ViewContext<'_>,
-    (data, forms): (&SpaceData, &[Form]),
+    (scene, forms): (Scene<'_>, &[Form]),
     group: &ShapeGroup,
     rect: Rect,
     tiles: &mut [CachedRaster; 2],
 ) {
     let theme = context.theme;
     ui.painter().rect(rect, space::RADIUS, theme.panel, Stroke::new(1.0, theme.line), StrokeKind::Inside);
-    let peak = context.scene().map_or(Bytes::ZERO, |scene| scene.space.peak());
-    let wastes = caution::is_padding(group.waste, peak);
+    let wastes = caution::is_padding(group.waste, scene.space.peak());
     if wastes {
         ui.painter().rect_filled(Rect::from_min_size(rect.min, Vec2::new(4.0, rect.height())), 0.0, theme.warn);
     }
@@ -74,25 +68,32 @@ pub fn show(
         }
         ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
     });
-    readouts(ui, context, group);
+    readouts(ui, context, scene, group);
     ui.add(
-        egui::Label::new(text(context.said(&in_words(&group.node)), size::BODY, Weight::Regular, theme.text2)).wrap(),
+        egui::Label::new(text(
+            context.said(&in_words(&group.node, group.each)),
+            size::BODY,
+            Weight::Regular,
+            theme.text2,
+        ))
+        .wrap(),
     );
     ui.add_space(8.0);
     let rest = ui.available_rect_before_wrap();
     let left = Rect::from_min_max(rest.min, Pos2::new(rest.left() + rest.width() * 0.52, rest.bottom()));
     let right = Rect::from_min_max(Pos2::new(left.right() + 28.0, rest.top()), rest.max);
-    let slot = context.scene().and_then(|scene| colors::slot_of_all(scene, &group.buffers)).unwrap_or(Slot::Temporary);
+    let slot = colors::slot_of_all(scene, &group.buffers).unwrap_or(Slot::Temporary);
     let [now, then] = tiles;
     let look = drawing::Look { slot, is_caution: wastes };
     let Some(better) = best_of(group, forms).filter(|_| rest.height() >= DRAWN && rest.width() >= WIDE) else {
-        // Where there is no room for a drawing, the alternatives have all of it.
-        if rest.height() < drawing::LEAST || rest.width() < drawing::LEAST * 4.0 {
-            other_forms(ui, context, data, (group, forms), rest);
+        // Where nothing can be drawn, or the words beside the drawing would be cut, the alternatives have all of it.
+        let is_low = rest.height() < drawing::LEAST || rest.width() < drawing::LEAST * 4.0;
+        if is_low || !drawing::has_tiles(&group.node) || (right.height() < TALL && !fits_beside(ui, forms, right)) {
+            other_forms(ui, context, scene, (group, forms), rest);
             return;
         }
         drawing::show(ui, theme, &group.node, look, left, ("tiles", now));
-        other_forms(ui, context, data, (group, forms), right);
+        other_forms(ui, context, scene, (group, forms), right);
         return;
     };
     let head = |at: Pos2, end: f32, words: &str, bytes: Bytes, color| {
@@ -110,14 +111,13 @@ pub fn show(
     let upper = Rect::from_min_max(Pos2::new(right.left(), right.top() + 20.0), Pos2::new(right.right(), middle));
     drawing::show(ui, theme, &better.what.node, look, upper, ("better tiles", then));
     let lower = Rect::from_min_max(Pos2::new(right.left(), middle + 10.0), right.max);
-    other_forms(ui, context, data, (group, forms), lower);
+    other_forms(ui, context, scene, (group, forms), lower);
 }
 
-fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
+fn readouts(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, group: &ShapeGroup) {
     let theme = context.theme;
     let units = context.options.units;
-    let expansion =
-        if group.useful.0 == 0 { "\u{2013}".to_owned() } else { factor(group.each.0 as f64 / group.useful.0 as f64) };
+    let expansion = group.expansion().map_or_else(|| "\u{2013}".to_owned(), factor);
     let share = percent(group.each.saturating_sub(group.useful).0, group.each.0);
     let more = group.everywhere.len().saturating_sub(group.buffers.len());
     let without = match more {
@@ -131,12 +131,14 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
         ("Padding of all", units.split(group.waste), group.waste.exact()),
         ("Costs at the peak", units.split(group.saves), without),
     ];
+    // A listing has no peak.
+    let cells = &cells[..if scene.program.is_listing { cells.len() - 1 } else { cells.len() }];
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 66.0), Sense::hover());
     // Where there is no room for all, the last two stay: what the padding costs.
     let shown = ((rect.width() / READOUT) as usize).clamp(2, cells.len());
     let width = (rect.width() / shown as f32).min(200.0);
     let skipped = cells.len() - shown;
-    for (i, (title, (number, unit), remark)) in cells.into_iter().skip(skipped).enumerate() {
+    for (i, (title, (number, unit), remark)) in cells.iter().skip(skipped).enumerate() {
         let at = rect.min + Vec2::new(width * i as f32, 4.0);
         let top_left = Align2::LEFT_TOP;
         let small = Weight::Regular.at(size::SMALL);
@@ -144,13 +146,13 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
         let drawn = ui.painter().text(
             at + Vec2::new(0.0, 15.0),
             top_left,
-            &number,
+            number,
             Weight::SemiBold.at(size::READOUT),
             theme.text,
         );
         let unit_at = Pos2::new(drawn.right() + 5.0, drawn.bottom() - 4.0);
         ui.painter().text(unit_at, Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
-        paint_cut(ui.painter(), (at + Vec2::new(0.0, 43.0), top_left), &remark, small, theme.text2, width - 10.0);
+        paint_cut(ui.painter(), (at + Vec2::new(0.0, 43.0), top_left), remark, small, theme.text2, width - 10.0);
         let cell = Rect::from_min_size(at, Vec2::new(width - 8.0, 60.0));
         let response = ui.interact(cell, ui.scope_id().with(("card", title)), Sense::hover());
         let words = format!("{title} {number} {unit}, {remark}");
@@ -158,26 +160,46 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
     }
 }
 
+/// Height of alternatives from which each has a line for its effect.
+const TALL: f32 = 140.0;
+/// Room for the bytes of each.
+const EACH: f32 = 70.0;
+
+/// Width of the change at the peak.
+fn change_room(rect: Rect) -> f32 {
+    (rect.width() * 0.34).clamp(76.0, 128.0)
+}
+
+/// Whether the words of all forms fit on a line with their numbers.
+fn fits_beside(ui: &Ui, forms: &[Form], rect: Rect) -> bool {
+    let room = rect.width() - change_room(rect) - EACH;
+    let wide = |form: &Form| {
+        let font = Weight::Mono.at(size::SMALL);
+        ui.painter().layout_no_wrap(form.what.words.clone(), font, Default::default()).size().x
+    };
+    forms.iter().all(|form| wide(form) <= room)
+}
+
 fn other_forms(
     ui: &Ui,
     context: &ViewContext<'_>,
-    data: &SpaceData,
+    scene: Scene<'_>,
     (group, forms): (&ShapeGroup, &[Form]),
     rect: Rect,
 ) {
     let theme = context.theme;
     let small = Weight::Regular.at(size::SMALL);
     let painter = ui.painter();
-    let peak = data.by_class.curves.total.changes().map(|(_, value)| value).max().unwrap_or(0);
-    let change_room = (rect.width() * 0.34).clamp(76.0, 128.0);
-    let columns = [rect.left(), rect.right() - change_room, rect.right()];
+    let peak = scene.space.peak().0;
+    let columns = [rect.left(), rect.right() - change_room(rect), rect.right()];
     let head = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 20.0));
     painter.text(head.left_center(), Align2::LEFT_CENTER, "Alternatives", Weight::SemiBold.at(size::BODY), theme.text);
     painter.text(Pos2::new(columns[1], head.center().y), Align2::RIGHT_CENTER, "each", small.clone(), theme.text2);
     let change = |words: &str| painter.layout_no_wrap(words.to_owned(), small.clone(), theme.text2);
     let forms_of_head = [change("change at the peak"), change("at the peak"), change("change")];
     let fits = |galley: &std::sync::Arc<egui::Galley>| galley.size().x <= columns[2] - columns[1] - 12.0;
-    if let Some(galley) = forms_of_head.into_iter().find(fits) {
+    let of_listing = if scene.program.is_listing { forms_of_head.len() - 1 } else { 0 };
+    if let Some(galley) = forms_of_head.into_iter().skip(of_listing).find(fits) {
         let place = Align2::RIGHT_CENTER.anchor_size(Pos2::new(columns[2], head.center().y), galley.size());
         painter.galley(place.min, galley, theme.text2);
     }
@@ -188,43 +210,47 @@ fn other_forms(
         painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
         return;
     }
-    // In a narrow card, the description of a form is in its tooltip.
-    let tall = if rect.height() < 140.0 { 22.0 } else { 38.0 };
+    // In a low card, the effect of a form is in its tooltip.
+    let is_tall = rect.height() >= TALL;
     // Where a description would be cut, it has the first line to itself, and the numbers stand on the second.
-    let room = columns[1] - columns[0] - 70.0;
+    let is_stacked = is_tall && !fits_beside(ui, forms, rect);
+    let room = columns[1] - columns[0] - EACH;
     let mono = Weight::Mono.at(size::SMALL);
-    let wide = |form: &Form| painter.layout_no_wrap(form.what.words.clone(), mono.clone(), theme.text).size().x;
-    let is_stacked = tall > 30.0 && forms.iter().any(|form| wide(form) > room);
-    for (i, Form { what: form, peak: after }) in forms.iter().take(((rect.height() - 24.0) / tall) as usize).enumerate()
-    {
-        let row =
-            Rect::from_min_size(Pos2::new(rect.left(), head.bottom() + tall * i as f32), Vec2::new(rect.width(), tall));
-        let y = row.top() + 12.0;
-        let numbers = if is_stacked { y + 15.0 } else { y };
-        let words_room = if is_stacked { columns[2] - columns[0] } else { room };
-        let at = (Pos2::new(columns[0], y), Align2::LEFT_CENTER);
-        paint_cut(painter, at, &form.words, mono.clone(), theme.text, words_room);
-        let at = Pos2::new(columns[0], y + 15.0);
+    let mut top = head.bottom();
+    for (i, Form { what: form, peak: after }) in forms.iter().enumerate() {
         let change = i128::from(after.0) - i128::from(peak);
-        if tall > 30.0 {
-            let beside = columns[2] - columns[0] - if change < 0 { TO } else { 0.0 };
-            let room = if is_stacked { room } else { beside };
-            paint_cut(painter, (at, Align2::LEFT_CENTER), &form.effect, small.clone(), theme.text2, room);
+        let beside = columns[2] - columns[0] - if change < 0 { TO } else { 0.0 };
+        let words_room = if is_stacked { columns[2] - columns[0] } else { room };
+        let words = painter.layout(form.words.clone(), mono.clone(), theme.text, words_room);
+        let effect_room = if is_stacked { room } else { beside };
+        let effect = is_tall.then(|| painter.layout(form.effect.clone(), small.clone(), theme.text2, effect_room));
+        let tall = words.size().y + effect.as_ref().map_or(0.0, |effect| effect.size().y) + 8.0;
+        let row = Rect::from_min_size(Pos2::new(rect.left(), top), Vec2::new(rect.width(), tall));
+        if row.bottom() > rect.bottom() {
+            break;
+        }
+        top = row.bottom();
+        let first = row.top() + 4.0;
+        let second = first + words.size().y;
+        let numbers = if is_stacked { second } else { first };
+        painter.galley(Pos2::new(columns[0], first), words, theme.text);
+        if let Some(effect) = effect {
+            painter.galley(Pos2::new(columns[0], second), effect, theme.text2);
         }
         let each = context.short(form.each);
-        painter.text(Pos2::new(columns[1], numbers), Align2::RIGHT_CENTER, each, small.clone(), theme.text);
+        painter.text(Pos2::new(columns[1], numbers), Align2::RIGHT_TOP, each, small.clone(), theme.text);
         let words = if change == 0 { "none".to_owned() } else { context.options.units.signed(change) };
         let color = if change < 0 { theme.ok } else { theme.text2 };
         painter.text(
             Pos2::new(columns[2], numbers),
-            Align2::RIGHT_CENTER,
+            Align2::RIGHT_TOP,
             &words,
             Weight::SemiBold.at(size::SMALL),
             color,
         );
-        if change < 0 && tall > 30.0 && !is_stacked {
+        if change < 0 && is_tall && !is_stacked {
             let to = format!("to {}", context.short(*after));
-            painter.text(Pos2::new(columns[2], y + 15.0), Align2::RIGHT_CENTER, to, small.clone(), theme.text2);
+            painter.text(Pos2::new(columns[2], second), Align2::RIGHT_TOP, to, small.clone(), theme.text2);
         }
         hairline(ui, row, theme.line);
         let response = ui.interact(row, ui.scope_id().with(("form", i)), Sense::hover());

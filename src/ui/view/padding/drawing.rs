@@ -2,7 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 
-use crate::model::{ShapeNode, percent, thousands};
+use crate::model::{ShapeNode, counted, percent, thousands};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
 use crate::ui::widget::theme::{Slot, Theme, size};
@@ -24,7 +24,12 @@ pub struct Look {
     pub is_caution: bool,
 }
 
-/// Draws the tiles of a shape; data has the colour of its category.
+/// Whether a shape has tiles to draw.
+pub fn has_tiles(node: &ShapeNode) -> bool {
+    !node.dimensions.is_empty() && !node.first_tile().is_empty()
+}
+
+/// Draws the tiles of a shape that has some; data has the colour of its category.
 pub fn show(
     ui: &Ui,
     theme: &Theme,
@@ -36,20 +41,7 @@ pub fn show(
     let dimensions = node.padding_by_dimension();
     let painter = ui.painter();
     let small = Weight::Regular.at(size::SMALL);
-    let Some(minor) = dimensions.first() else {
-        painter.text(
-            rect.left_top(),
-            Align2::LEFT_TOP,
-            "No dimensions: a scalar takes a tile of its own.",
-            small,
-            theme.text2,
-        );
-        return;
-    };
-    if node.first_tile().is_empty() {
-        painter.text(rect.left_top(), Align2::LEFT_TOP, "Not tiled.", small, theme.text2);
-        return;
-    }
+    let Some(minor) = dimensions.first() else { return };
     let second = dimensions.get(1);
     let plot = Rect::from_min_max(rect.min + Vec2::new(96.0, 24.0), rect.max - Vec2::new(0.0, 6.0));
     if plot.width() < 40.0 || plot.height() < 30.0 {
@@ -63,10 +55,10 @@ pub fn show(
     let bold = Weight::SemiBold.at(size::SMALL);
     let middle = Pos2::new(plot.center().x, rect.top() + 10.0);
     painter.text(middle, Align2::CENTER_CENTER, across, bold.clone(), color(minor.padded > minor.size));
-    let (rows, padded_rows, tile_rows) = second
-        .map_or((1, node.first_tile().first().map_or(1, |t| (*t).max(1) as u64), 1), |s| {
-            (s.size, s.padded, s.tile.max(1))
-        });
+    // One dimension alone fills one row of its tile, however many rows that has.
+    let rows_of_tile = node.first_tile().iter().rev().nth(1).map_or(1, |&rows| rows.max(1).unsigned_abs());
+    let (rows, padded_rows, tile_rows) =
+        second.map_or((1, rows_of_tile, rows_of_tile), |s| (s.size, s.padded, s.tile.max(1)));
     if let Some(second) = second {
         let y = plot.center().y;
         let right = plot.left() - 10.0;
@@ -129,7 +121,7 @@ pub fn show(
     let tile = node.first_tile();
     let tile: Vec<String> = tile.iter().map(|t| if *t < 0 { "*".to_owned() } else { t.to_string() }).collect();
     let count = (minor.padded / tile_columns) * (padded_rows / tile_rows.max(1));
-    let words = format!("{} tiles of {}", thousands(count), tile.join(" \u{d7} "));
+    let words = format!("{} of {}", counted(count, "tile"), tile.join(" \u{d7} "));
     let galley = painter.layout_no_wrap(words, small, theme.text2);
     let at = plot.max - galley.size() - Vec2::new(6.0, 4.0);
     painter.rect_filled(

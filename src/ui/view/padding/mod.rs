@@ -12,7 +12,7 @@ use egui::{Pos2, Rect, Sense, Ui, Vec2};
 use crate::analysis::Scene;
 use crate::analysis::alternatives::Form;
 use crate::analysis::shape_groups::ShapeGroup;
-use crate::model::{BufferId, Bytes, MemorySpace, capitalised, percent, thousands};
+use crate::model::{BufferId, Bytes, MemorySpace, capitalised, counted, percent, thousands};
 use crate::ui::part::{Find, FindKey, View, ViewContext, empty};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{cut_label, link, segmented};
@@ -104,19 +104,18 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let body = ui.available_rect_before_wrap();
         let least = 170.0f32.min(body.height() * 0.4);
         let found = Arc::clone(&state.found);
-        // A scalar has no tiles to draw.
-        let is_scalar = found.groups.get(state.chosen).is_some_and(|group| group.node.dimensions.is_empty());
-        let most = if is_scalar { SCALAR } else { (body.height() - least - 12.0).min(430.0).max(body.height() * 0.68) };
+        let is_flat = found.groups.get(state.chosen).is_some_and(|group| !drawing::has_tiles(&group.node));
+        let most = if is_flat { FLAT } else { (body.height() - least - 12.0).min(430.0).max(body.height() * 0.68) };
         // In a low window the card has room for one alternative at least.
         let card_height = most.min(body.height() * if body.height() < 420.0 { 0.68 } else { 0.6 });
-        if let (Some(data), Some(group), Some(of)) = (context.data(), found.groups.get(state.chosen), state.of) {
+        if let (Some(group), Some(of)) = (found.groups.get(state.chosen), state.of) {
             let rect = Rect::from_min_size(body.min, Vec2::new(body.width(), card_height));
             let key = (of, state.chosen);
             if state.forms.as_ref().is_none_or(|(of, _)| *of != key) {
-                state.forms = Some((key, card::forms(&data, group)));
+                state.forms = Some((key, scene.forms(group)));
             }
             let forms = state.forms.as_ref().map_or(&[][..], |(_, forms)| forms);
-            card::show(ui, context, (&data, forms), group, rect, &mut state.tiles);
+            card::show(ui, context, (scene, forms), group, rect, &mut state.tiles);
         }
         let rest = Rect::from_min_max(Pos2::new(body.left(), body.top() + card_height + 12.0), body.max);
         shapes(ui, context, scene, &mut state, &found, rest);
@@ -127,8 +126,8 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
 /// Room for the choice of what is counted, and for the link to the peak beside it.
 const CHOICE: f32 = 206.0;
 const TO_PEAK: f32 = 90.0;
-/// Height of the card of a scalar.
-const SCALAR: f32 = 196.0;
+/// Height of the card of a shape without tiles to draw.
+const FLAT: f32 = 196.0;
 
 /// Starts the analysis of the shown buffers, and takes its result once it is there.
 fn update(context: &mut ViewContext<'_>, state: &mut State) {
@@ -179,6 +178,7 @@ fn follow_selection(context: &ViewContext<'_>, state: &mut State) {
 fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
     let theme = context.theme;
     let at_peak = context.shared.step.is_none();
+    let is_listing = scene.program.is_listing;
     let step = context.step().to_string();
     let found = Arc::clone(&state.found);
     let (waste, whole) = match state.which {
@@ -193,6 +193,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
     ui.horizontal(|ui| {
         ui.label(text(capitalised(&percent(waste.0, whole.0)), size::VERDICT, Weight::SemiBold, theme.text));
         let of = match state.which {
+            _ if is_listing => "of what is listed is padding",
             Which::Step if at_peak => "of the peak is padding",
             Which::Step => "of what is reserved here is padding",
             Which::Program => "of all buffers is padding",
@@ -202,6 +203,9 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
         // The sentence below says of what.
         let of = if laid.size().x > room { "is padding" } else { of };
         cut_label(ui, of, Weight::Medium.at(size::HEADLINE), theme.text, room);
+        if is_listing {
+            return;
+        }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let here = if at_peak { "At the peak".to_owned() } else { format!("At step {step}") };
             let chosen = usize::from(state.which == Which::Program);
@@ -213,10 +217,16 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
             }
         });
     });
-    let (buffers, shapes) = found.wasting;
-    let wasting = format!("{} buffers of {} shapes have padding", thousands(buffers as u64), thousands(shapes as u64));
+    let wasting = match found.wasting {
+        (0, _) => "no buffer has padding".to_owned(),
+        (1, _) => "1 buffer has padding".to_owned(),
+        (buffers, shapes) => {
+            format!("{} buffers of {} have padding", thousands(buffers as u64), counted(shapes as u64, "shape"))
+        }
+    };
     let amount = format!("{} of {}", context.short(waste), context.short(whole));
     let sentence = match state.which {
+        _ if is_listing => format!("{amount} listed in the message hold no data: {wasting}."),
         Which::Step if at_peak => format!("{amount} at the peak, step {step}, hold no data: {wasting}."),
         Which::Step => format!("{amount} reserved at step {step} hold no data: {wasting}."),
         Which::Program => format!(

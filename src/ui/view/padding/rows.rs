@@ -61,6 +61,8 @@ pub fn show(
     let ((unit, unit_name), (waste_unit, waste_name)) = (unit_of(largest), unit_of(most.max(most_saved)));
     // Columns without room are left out; the card shows them.
     let has = |column: &What| match column {
+        // What a message lists has no peak.
+        What::Saves => !scene.program.is_listing,
         What::Layout => ui.available_width() >= 860.0,
         What::Expansion => ui.available_width() >= 660.0,
         _ => true,
@@ -78,7 +80,8 @@ pub fn show(
             What::Expansion => Column::number("Expansion", 82.0).fixed(),
         })
         .collect();
-    let sorted = shown.iter().position(|column| *column == What::Saves).unwrap_or(0);
+    let by = if scene.program.is_listing { What::Padding } else { What::Saves };
+    let sorted = shown.iter().position(|column| *column == by).unwrap_or(0);
     let units = context.options.units;
     let show = |bytes: Bytes| UnitSystem::in_unit(bytes, unit);
     let show_waste = |bytes: Bytes| UnitSystem::in_unit(bytes, waste_unit);
@@ -119,8 +122,9 @@ pub fn show(
                 }
                 What::Saves if group.saves == Bytes::ZERO => Cell::text("0").quiet(),
                 What::Saves => Cell::text(show_waste(group.saves)).strong(),
-                What::Expansion if group.useful.0 == 0 => Cell::text("\u{2013}").quiet(),
-                What::Expansion => Cell::text(factor(group.each.0 as f64 / group.useful.0 as f64)),
+                What::Expansion => {
+                    group.expansion().map_or_else(|| Cell::text("\u{2013}").quiet(), |by| Cell::text(factor(by)))
+                }
             }
         },
     );
