@@ -11,8 +11,8 @@ use crate::model::{BufferId, Bytes, Category, Program};
 /// Buffers of one category and class with the same folded scope.
 #[derive(Debug, Clone)]
 pub struct Contributor {
-    /// Folded scope: `layer_*/attn/softmax`, `params[…]`; empty if the file names none. Where several rows have the same,
-    /// with their class or category.
+    /// Folded scope: `layer_*/attn/softmax`, `params[…]`; empty if the file names none; of one buffer alone, its own name.
+    /// Where several rows have the same, with their class or category.
     pub scope: String,
     /// Kind of instruction of the largest buffer.
     pub opcode: String,
@@ -96,6 +96,10 @@ pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[(B
     for (row, shapes) in rows.iter_mut().zip(&shapes) {
         row.other_shapes = shapes.len().saturating_sub(1);
         row.buffers.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), b));
+        // One buffer alone has its own name everywhere.
+        if let [alone] = row.buffers[..] {
+            row.scope = analysis.labels(program).buffer_name(program, alone);
+        }
     }
     tell_apart(&mut rows);
     rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.scope.cmp(&b.scope)));

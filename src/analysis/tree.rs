@@ -111,6 +111,9 @@ pub struct Tree {
     bytes_of: HashMap<BufferId, Bytes>,
 }
 
+/// Scope of what has none; below it stand the kinds of instruction.
+const NO_NAME: &str = "no op name";
+
 /// Maximum depth; deeper scopes are dropped.
 const MAX_DEPTH: usize = 24;
 
@@ -179,11 +182,22 @@ impl Tree {
             let largest = Class::ALL.into_iter().max_by_key(|class| sums[*class as usize]);
             node.class = largest.unwrap_or_default();
             node.folded = names.len();
+            // The star stands for several.
+            if let (1, Some(own)) = (node.count, names.iter().next()) {
+                node.name.clone_from(own);
+            }
             node.children.sort_by_key(|&child| (std::cmp::Reverse(sizes[child]), child));
         }
         for at in 0..tree.nodes.len() {
             let mut below = std::mem::take(&mut tree.nodes[at].buffers);
             below.sort_by_key(|&buffer| (std::cmp::Reverse(tree.bytes_of(program, buffer)), buffer));
+            // One buffer alone has its own name.
+            if let [alone] = below[..]
+                && tree.nodes[tree.nodes[at].parent].name == NO_NAME
+                && let Some(instruction) = program.buffers.instruction_of(alone)
+            {
+                tree.nodes[at].name = program.text.instruction_name(instruction);
+            }
             tree.nodes[at].buffers = below;
         }
         tree
@@ -339,7 +353,7 @@ fn scopes(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, opcod
         return path;
     }
     let path: Vec<Step> = scope::path(&op_name).into_iter().map(folded).collect();
-    if path.is_empty() { vec![same("no op name".to_owned()), same(opcode.to_owned())] } else { path }
+    if path.is_empty() { vec![same(NO_NAME.to_owned()), same(opcode.to_owned())] } else { path }
 }
 
 /// Sharding of a buffer in words: that of the entry for an argument, else that of its instruction. Compiled programs

@@ -4,6 +4,10 @@
 
 /// Forms of a text from the longest on, for a line that shows `kept` characters of it; none for a text that loses its end.
 pub fn forms_of(words: &str, kept: usize) -> Box<dyn Iterator<Item = String> + '_> {
+    // What many rows have at their end tells none of them.
+    if let Some(name) = words.strip_suffix(", updated in place") {
+        return Box::new(std::iter::once(name.to_owned()).chain(forms_of(name, kept)));
+    }
     if let Some((name, count)) = counted(words).or_else(|| remarked(words))
         && (is_path(name) || is_name(name) || named(name).is_some())
     {
@@ -18,6 +22,9 @@ pub fn forms_of(words: &str, kept: usize) -> Box<dyn Iterator<Item = String> + '
     }
     if let Some((lead, name)) = named(words) {
         let first = lead.split(' ').next().unwrap_or_default();
+        if name.starts_with('[') {
+            return Box::new([lead.to_owned(), format!("{first} \u{2026}")].into_iter());
+        }
         let path = without_shape(name);
         let led =
             [format!("{first} \u{2026}: {name}"), format!("{first} \u{2026}: {path}"), format!("\u{2026} {path}")];

@@ -7,6 +7,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 /// Texts that are looked at, from the first on; more are not compared with each other by eye.
 const MOST: usize = 20_000;
 
+/// What the names of many buffers end with.
+const IN_PLACE: &str = ", updated in place";
+
 /// The parts of the texts of a column, each with what it is beside.
 #[derive(Debug, Clone, Default)]
 pub struct Telling {
@@ -40,7 +43,13 @@ impl Telling {
 }
 
 /// Ever shorter forms of a text that keep the parts at some places as long as they can; none without such places.
+///
+/// What many rows have at their end tells none of them and goes first; dimensions behind a colon tell less than what is
+/// before it.
 pub fn forms(text: &str, told: &[usize]) -> impl Iterator<Item = String> {
+    let bare = text.strip_suffix(IN_PLACE);
+    let told: &[usize] = if text.contains(": [") { &[] } else { told };
+    let text = bare.unwrap_or(text);
     let parts: Vec<String> = parts_of(text).into_iter().map(ToOwned::to_owned).collect();
     let last = parts.len().saturating_sub(1);
     let is_told = |at: &usize| told.contains(at);
@@ -50,7 +59,7 @@ pub fn forms(text: &str, told: &[usize]) -> impl Iterator<Item = String> {
     let told_parts: Vec<usize> = (0..=last).filter(is_told).collect();
     order.extend(told_parts.iter().take(told_parts.len().saturating_sub(1)));
     let most = if told_parts.is_empty() { 0 } else { order.len() };
-    (1..=most).map(move |gone| without(&parts, &order[..gone]))
+    (usize::from(bare.is_none())..=most).map(move |gone| without(&parts, &order[..gone]))
 }
 
 /// A text without the parts at some places, with an ellipsis in each gap.
@@ -107,6 +116,13 @@ fn others(parts: &[&str], but: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_many_rows_end_with_goes_first() {
+        let words = "state.mu['Dense_0']['kernel'], updated in place";
+        let forms: Vec<String> = forms(words, &[1, 2, 3]).collect();
+        assert_eq!(forms[..2], ["state.mu['Dense_0']['kernel']", "\u{2026}.mu['Dense_0']['kernel']"]);
+    }
 
     #[test]
     fn the_layer_stays_where_only_it_differs() {
