@@ -98,11 +98,25 @@ impl ChangesResults {
         }
     }
 
-    /// In words, as said of a plan or of what is switched on.
+    /// In words, as said of a plan or of what is switched on, which are such changes.
     #[must_use]
-    pub const fn of_results(self) -> &'static str {
+    pub fn of_results(self, edits: &[Edit]) -> &'static str {
         match self {
+            Self::No if edits.iter().any(|edit| matches!(edit, Edit::Micro(_))) => {
+                "results unchanged if the loss is a mean over samples"
+            }
             Self::No => "results unchanged",
+            Self::Maybe => "results may change",
+            Self::Yes => "results change",
+        }
+    }
+
+    /// In a few words, as said beside changes.
+    #[must_use]
+    pub fn in_short(self, edits: &[Edit]) -> &'static str {
+        match self {
+            Self::No if edits.iter().any(|edit| matches!(edit, Edit::Micro(_))) => "same for a mean loss",
+            Self::No => "same results",
             Self::Maybe => "results may change",
             Self::Yes => "results change",
         }

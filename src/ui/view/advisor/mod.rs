@@ -88,7 +88,7 @@ fn outcome_of(plan: &Plan) -> Outcome {
 
 /// The headline of a plan.
 fn plan_words(plan: &Plan, context: &ViewContext<'_>) -> String {
-    let results = plan.changes_results.of_results();
+    let results = plan.changes_results.of_results(&plan.edits);
     match (outcome_of(plan), plan.edits.len()) {
         (Outcome::Over(over), _) => format!("No combination found is enough: {} over", context.short(over)),
         (Outcome::MayFit, 1) => format!("With one change it may fit, {results}"),

@@ -40,11 +40,7 @@ pub fn plan_of(advice: Option<&Advice>, program: usize) -> Option<&Plan> {
 }
 
 /// Texts of the plan's card: headline, changes, effect on results.
-fn plan_words(
-    plan: &Plan,
-    units: crate::model::UnitSystem,
-    capacity: Option<Bytes>,
-) -> (String, Vec<String>, &'static str) {
+fn plan_words(plan: &Plan, units: crate::model::UnitSystem, capacity: Option<Bytes>) -> (String, Vec<String>, String) {
     let changes: Vec<String> = plan.edits.iter().map(Edit::in_words).collect();
     let count = make_it_fit(changes.len());
     let headline = if !plan.is_told {
@@ -55,13 +51,9 @@ fn plan_words(
     } else if plan.outcome == Some(Outcome::MayFit) {
         format!("May fit: {} over, or {} in total at best", units.short(plan.over), units.short(plan.at_best))
     } else {
-        format!("Nothing found is enough: still {} over", units.short(plan.over))
+        format!("No combination found is enough: {} over", units.short(plan.over))
     };
-    let results = match plan.changes_results {
-        ChangesResults::No => "Results unchanged",
-        ChangesResults::Maybe => "Results may change",
-        ChangesResults::Yes => "Results change",
-    };
+    let results = capitalised(plan.changes_results.of_results(&plan.edits));
     (headline, changes, results)
 }
 
@@ -111,7 +103,7 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, plan: &Plan) {
         let words = if matches!(plan.outcome, Some(Outcome::Tight { .. })) {
             format!("{results}; the compiler will repack")
         } else {
-            results.to_owned()
+            results
         };
         cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text2, room - 110.0);
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
@@ -273,11 +265,8 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
         painter.galley(Pos2::new(inner.left(), below), galley, theme.text2);
     }
     let mut spoken = format!("Finding: {title} {amount}");
-    let (results, color) = match finding.changes_results {
-        ChangesResults::No => ("same results", theme.text2),
-        ChangesResults::Maybe => ("results may change", theme.warn),
-        ChangesResults::Yes => ("results change", theme.warn),
-    };
+    let results = finding.changes_results.in_short(finding.edits());
+    let color = if finding.changes_results == ChangesResults::No { theme.text2 } else { theme.warn };
     if let (Some(needs), Some(limit), Some(outcome)) = (finding.allocated_after_bytes(), limit, finding.outcome()) {
         let bar = Rect::from_min_max(Pos2::new(inner.left(), y - 24.0), Pos2::new(inner.right(), y - 16.0));
         paint_gauge(&painter, bar, needs.0 as f64, Some(limit.0 as f64), theme);

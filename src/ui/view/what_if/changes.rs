@@ -220,7 +220,7 @@ fn change_row(
                     None => ui.add_space(8.0),
                 }
             });
-            foot(ui, theme, (figures.as_ref(), shown.results), units);
+            foot(ui, theme, (figures.as_ref(), shown), units);
         });
     let rect = response.response.rect;
     if on {
@@ -232,12 +232,9 @@ fn change_row(
 }
 
 /// What a change comes to, and what it does to the results: on one line where there is room for both, else on two.
-fn foot(ui: &mut Ui, theme: &Theme, (figures, results): (Option<&Figures>, ChangesResults), units: UnitSystem) {
-    let (results, results_color) = match results {
-        ChangesResults::No => ("same results", theme.text2),
-        ChangesResults::Maybe => ("results may change", theme.warn),
-        ChangesResults::Yes => ("results change", theme.warn),
-    };
+fn foot(ui: &mut Ui, theme: &Theme, (figures, shown): (Option<&Figures>, Shown<'_>), units: UnitSystem) {
+    let results = shown.results.in_short(shown.edits);
+    let results_color = if shown.results == ChangesResults::No { theme.text2 } else { theme.warn };
     let regular = Weight::Regular.at(size::SMALL);
     let (words, weight, color) = match figures {
         Some(Figures { undecided: Some(why), .. }) => (format!("not predicted: {why}"), regular.clone(), theme.text2),

@@ -193,7 +193,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, resul
         );
     }
     let words = match results.filter(|_| on > 0 && result.after.undecided.is_none()) {
-        Some(results) => format!("{words}, {}", results.of_results()),
+        Some(results) => format!("{words}, {}", results.of_results(&context.shared.changes.on)),
         None => words,
     };
     ui.horizontal(|ui| {
