@@ -97,7 +97,7 @@ fn the_window_and_the_command_tell_the_same_difference() {
         assert!(gui::painted(&harness).iter().any(|text| text.words == short), "{name} {short}");
     }
     for row in space.groups.iter().take(8) {
-        let words = format!("{} {} {}", row.scope, row.change, UnitSystem::Binary.signed(row.difference));
+        let words = format!("{} {} {}", row.scope, row.change_words, UnitSystem::Binary.signed(row.difference));
         assert!(says(&harness, &words), "{words}: {:?}", words_of_rows(&harness));
     }
     let findings = &printed.pairs[0].findings;
@@ -116,7 +116,7 @@ fn a_row_selects_its_buffer_and_shows_both_sides() {
     let printed = printed();
     let row = printed.pairs[0].spaces[0].groups.iter().find(|row| row.largest_after.is_some());
     let row = row.expect("something is at the peak after");
-    let label = format!("{} {} {}", row.scope, row.change, UnitSystem::Binary.signed(row.difference));
+    let label = format!("{} {} {}", row.scope, row.change_words, UnitSystem::Binary.signed(row.difference));
     harness.query_all_by_label(&label).next().expect("its row").click();
     harness.run_ok();
     assert_eq!(harness.state().files.current().expect("open").shared.selected, row.largest_after);
@@ -141,8 +141,8 @@ fn the_table_is_filtered_by_words_and_by_a_click_on_a_class() {
     harness.key_press(Key::Escape);
     harness.run_ok();
     assert_eq!(words_of_rows(&harness).len(), all, "Esc shows all rows again");
-    let change = groups[0].change;
-    let choice = format!("{} {change}", groups.iter().filter(|row| row.change == change).count());
+    let change = groups[0].change_words;
+    let choice = format!("{} {change}", groups.iter().filter(|row| row.change_words == change).count());
     harness.get_by_role_and_label(Role::RadioButton, &choice).click();
     harness.run_ok();
     let listed = words_of_rows(&harness);

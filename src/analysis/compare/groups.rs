@@ -74,6 +74,16 @@ impl Change {
             Self::Equal => "equal",
         }
     }
+
+    /// In words, where two peaks are compared: what stands at one of them only may live at other times of both programs.
+    #[must_use]
+    pub const fn at_peak(self) -> &'static str {
+        match self {
+            Self::Appeared => "now at the peak",
+            Self::Gone => "not at the peak",
+            Self::Grew | Self::Shrank | Self::Equal => self.name(),
+        }
+    }
 }
 
 impl GroupRow {

@@ -214,6 +214,7 @@ impl AllocatorDiff {
     pub fn as_space(&self) -> SpaceDiff {
         let group = |row: &HolderDiff| GroupDiff {
             change: row.change,
+            change_words: row.change,
             class: row.kind.clone().into(),
             scope: row.name.clone(),
             before: row.before,

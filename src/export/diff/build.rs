@@ -195,6 +195,7 @@ fn compare(diff: &mut SpaceDiff, before: Scene<'_>, after: Scene<'_>, options: &
         .take(options.rows())
         .map(|row| GroupDiff {
             change: row.change().name(),
+            change_words: row.change().at_peak(),
             class: row.class.name().into(),
             scope: row.scope.clone(),
             before: row.before,

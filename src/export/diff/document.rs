@@ -79,7 +79,7 @@ fn add_space(out: &mut Document, space: &SpaceDiff) {
     for group in &space.groups {
         table.row([
             moved(Some(group.difference)),
-            group.change.into(),
+            group.change_words.into(),
             group.class.as_ref().into(),
             Line::code(&group.scope),
             counts(group).into(),

@@ -202,6 +202,9 @@ pub struct StepDiff {
 pub struct GroupDiff {
     /// `appeared`, `gone`, `grew`, `shrank`.
     pub change: &'static str,
+    /// The same as it is shown.
+    #[serde(skip)]
+    pub change_words: &'static str,
     /// Class.
     pub class: Cow<'static, str>,
     /// Folded scope; the kind of instruction in parentheses where names tell none.
@@ -237,6 +240,7 @@ impl GroupDiff {
     pub(crate) fn of(class: &'static str, scope: &str, before: u64, after: u64) -> Self {
         Self {
             change: crate::analysis::compare::Change::of(before, after).name(),
+            change_words: crate::analysis::compare::Change::of(before, after).name(),
             class: class.into(),
             scope: scope.to_owned(),
             before,

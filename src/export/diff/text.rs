@@ -300,9 +300,9 @@ fn write_space(out: &mut String, space: &SpaceDiff) {
     }
     for group in &space.groups {
         let text = format!(
-            "      {:>11}  {:<8}  {:<15}  {}  {}{}{}",
+            "      {:>11}  {:<15}  {:<15}  {}  {}{}{}",
             signed(Some(group.difference)),
-            group.change,
+            group.change_words,
             group.class,
             group.scope,
             counts(group),

@@ -20,7 +20,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let (theme, units) = (context.theme, context.options.units);
         let room = ui.available_width();
         cut_label(ui, &row.scope, Weight::SemiBold.at(size::LEAD), theme.text, room);
-        ui.label(text(format!("{}, {}", row.class, row.change), size::SMALL, Weight::Regular, theme.text2));
+        ui.label(text(format!("{}, {}", row.class, row.change_words), size::SMALL, Weight::Regular, theme.text2));
         let difference = units.signed(row.difference);
         ui.label(text(difference, size::READOUT, Weight::SemiBold, theme.text));
         let words = |bytes: u64| format!("{}   {}", units.short(Bytes(bytes)), Bytes(bytes).exact());

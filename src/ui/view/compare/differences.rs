@@ -23,7 +23,9 @@ pub fn tools(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, found: &
     let Some(space) = found.space() else { return };
     let mut words = vec!["All".to_owned()];
     let count = |change: Change| space.groups.iter().filter(|row| row.change == change.name()).count();
-    words.extend(CHANGES.map(|change| format!("{} {}", thousands(count(change) as u64), change.name())));
+    words.extend(
+        CHANGES.map(|change| format!("{} {}", thousands(count(change) as u64), (found.words().change)(change))),
+    );
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let chosen = CHANGES.iter().position(|change| state.wanted.change == Some(*change)).map_or(0, |at| at + 1);
     let room = ui.available_width() - 170.0;
@@ -49,7 +51,8 @@ fn listed(rows: &[GroupDiff], wanted: &Wanted) -> Vec<u32> {
     let words: Vec<&str> = words.split_whitespace().collect();
     let is_listed = |row: &GroupDiff| {
         let has_words = words.is_empty() || {
-            let all = format!("{} {} {} {} {}", row.scope, row.class, row.change, row.shape_before, row.shape_after);
+            let all =
+                format!("{} {} {} {} {}", row.scope, row.class, row.change_words, row.shape_before, row.shape_after);
             let all = all.to_lowercase();
             words.iter().all(|word| all.contains(word))
         };
@@ -85,7 +88,7 @@ const NAMED: f32 = 300.0;
 fn columns(unit: &str, largest: &str, words: &Words, width: f32) -> (Vec<Column>, Vec<By>) {
     let column = |title: &str, at: usize| Column::text(title, words.widths[at].0, words.widths[at].1);
     let all = [
-        Column::text("Change", 74.0, 0.0),
+        Column::text("Change", words.change_width, 0.0),
         column(words.what, 0),
         column(words.class, 1),
         Column::number(&format!("Before, {unit}"), 96.0),
@@ -144,7 +147,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     let row = |line: usize| &space.groups[rows[line] as usize];
     let label = |line: usize| {
         let row = row(line);
-        format!("{} {} {}", row.scope, row.change, units.signed(row.difference))
+        format!("{} {} {}", row.scope, row.change_words, units.signed(row.difference))
     };
     let share = |difference: i128| (difference as f64 / found.largest.max(1) as f64) as f32;
     let response = table.show(ui, &mut state.table, label, |line, column| {
@@ -171,7 +174,7 @@ fn cell(row: &GroupDiff, by: By, unit: u64, share: f32) -> Cell {
     let slot = slot_of_kind(&row.class).unwrap_or(Slot::Temporary);
     let bytes = |bytes: u64| if bytes == 0 { Cell::text("0").quiet() } else { Cell::text(in_unit(bytes, unit)) };
     match by {
-        By::Change => Cell::text(row.change),
+        By::Change => Cell::text(row.change_words),
         By::Scope => Cell::text(row.scope.clone()).swatch(slot),
         By::Class => Cell::text(row.class.as_ref()),
         By::Before => bytes(row.before),

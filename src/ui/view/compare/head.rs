@@ -240,7 +240,7 @@ fn most_of_it(space: &SpaceDiff, context: &ViewContext<'_>, block: &str) -> Opti
     Some(format!(
         "Largest difference: {} {} ({}{of}), {}",
         row.scope,
-        row.change,
+        row.change_words,
         row.class,
         units.signed(row.difference)
     ))

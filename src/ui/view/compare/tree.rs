@@ -157,6 +157,7 @@ mod tests {
     fn every_node_holds_what_is_below_it() {
         let row = |class, scope: &str, before: u64, after: u64| GroupDiff {
             change: "grew",
+            change_words: "grew",
             class: std::borrow::Cow::Borrowed(class),
             scope: scope.to_owned(),
             before,

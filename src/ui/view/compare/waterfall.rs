@@ -6,6 +6,7 @@ use super::state::{Chart, Found, List, State};
 use super::words::slot_of_step;
 use crate::export::diff::{SpaceDiff, StepDiff, UNUSED, parts};
 use crate::model::{Bytes, UnitSystem, capitalised};
+use crate::ui::chart::legend::{self, Sign};
 use crate::ui::chart::{self, Fit, Span, Window, YAxis};
 use crate::ui::part::{ViewContext, class_legend};
 use crate::ui::widget::controls::paint_cut;
@@ -99,6 +100,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     chart::limit(ui, theme, &window, limit, units);
 }
 
+/// Room for the entry of what is unused.
+const UNUSED_ROOM: f32 = 80.0;
+
 /// What the colours in the bars before and after are, beside the title.
 fn parts_legend(ui: &mut Ui, theme: &Theme, space: &SpaceDiff, place: Rect) {
     let shown = |step: &StepDiff| step.before > 0 || step.after > 0;
@@ -113,7 +117,13 @@ fn parts_legend(ui: &mut Ui, theme: &Theme, space: &SpaceDiff, place: Rect) {
     }
     let layout = egui::Layout::left_to_right(egui::Align::Center);
     let mut child = ui.new_child(UiBuilder::new().max_rect(place).layout(layout).id_salt("parts of the bars"));
-    class_legend::fitting(&mut child, theme, &entries, 0.0);
+    // What no buffer has at the peak is outlined.
+    let is_unused = |step: &StepDiff| shown(step) && slot_of_step(step).is_none();
+    let has_unused = place.width() > 4.0 * UNUSED_ROOM && space.waterfall.iter().any(is_unused);
+    class_legend::fitting(&mut child, theme, &entries, if has_unused { UNUSED_ROOM } else { 0.0 });
+    if has_unused {
+        legend::entry(&mut child, theme, Sign::Free, "unused");
+    }
 }
 
 /// The steps as bars; what is small is one bar, so that its words can be read.

@@ -3,6 +3,7 @@
 
 use crate::analysis::caching_allocator::AllocationCategory;
 use crate::analysis::class::Class;
+use crate::analysis::compare::Change;
 use crate::export::diff::{StepDiff, StepName};
 use crate::ui::part::caching;
 use crate::ui::part::colors::slot_of_class;
@@ -30,6 +31,10 @@ pub struct Words {
     pub detail: &'static str,
     /// One of what is counted.
     pub block: &'static str,
+    /// What became of a row.
+    pub change: fn(Change) -> &'static str,
+    /// Room for that.
+    pub change_width: f32,
     /// Least widths of what differs, its class and its shape, and shares of the room that is left of the first and the last.
     pub widths: [(f32, f32); 3],
 }
@@ -46,6 +51,8 @@ pub const PROGRAM: Words = Words {
     blocks: "Buffers",
     detail: "Shape",
     block: "buffer",
+    change: Change::at_peak,
+    change_width: 112.0,
     widths: [(240.0, 4.0), (92.0, 0.0), (90.0, 1.0)],
 };
 
@@ -61,6 +68,8 @@ pub const STACKS: Words = Words {
     blocks: "Blocks",
     detail: "Called from",
     block: "block",
+    change: Change::name,
+    change_width: 74.0,
     widths: [(150.0, 2.0), (132.0, 0.0), (130.0, 3.0)],
 };
 
