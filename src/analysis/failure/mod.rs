@@ -11,7 +11,7 @@ pub use outside::{Outside, outside};
 pub use readouts::{Readout, Role};
 use sentences::{sentences, title};
 
-use crate::model::{Bytes, Failure, FailureKind, Shortage, Speaker};
+use crate::model::{Bytes, Failure, FailureKind, Shortage, Speaker, UnitSystem};
 
 /// Why an allocation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,16 @@ impl Explanation {
     #[must_use]
     pub fn is_one_total(&self) -> bool {
         matches!(self.parts.as_slice(), [part] if part.name == NEEDED) && self.limit_at.is_some()
+    }
+
+    /// A size in words: with the digits that the message printed of it, where it is one of its sizes.
+    #[must_use]
+    pub fn words_of(&self, bytes: Bytes, units: UnitSystem) -> String {
+        let printed = self.readouts.iter().flat_map(|(_, sizes)| sizes).find(|readout| readout.size.bytes == bytes);
+        match printed {
+            Some(readout) if units == UnitSystem::Binary => readout.in_words(),
+            _ => units.short(bytes),
+        }
     }
 
     /// Whether the sizes say more than the bar of a total does.

@@ -281,7 +281,8 @@ fn read_shape(entry: &mut ListedAllocation, text: &str, whole: bool) {
 
 fn read_operator(entry: &mut ListedAllocation, text: &str, whole: bool) {
     entry.op_type = quoted(text, "op_type=\"").map(ToOwned::to_owned);
-    entry.op_name = quoted(text, "op_name=\"").map(ToOwned::to_owned);
+    // A log of a log has `params[\'w\']`.
+    entry.op_name = quoted(text, "op_name=\"").map(|name| name.replace("\\'", "'"));
     if let Some(file) = quoted(text, "source_file=\"") {
         let line = text.find("source_line=").map(|at| &text[at + "source_line=".len()..]);
         let line = line.map(|rest| rest.split_whitespace().next().unwrap_or(""));

@@ -9,8 +9,8 @@ use crate::advisor::remedies::{Remedies, remedies};
 use crate::analysis::failure::{Explanation, Readout, explain};
 use crate::export::document::{Document, Item, Line, Table};
 use crate::model::{
-    Bytes, Failure, FailureKind, FailureValue, ListedAllocation, PrintedSize, Profile, Shape, ShapeNode, error_page,
-    thousands,
+    Bytes, Failure, FailureKind, FailureValue, ListedAllocation, PrintedSize, Profile, Shape, ShapeNode, UnitSystem,
+    counted, error_page, thousands,
 };
 
 /// A failure: its JSON, and its lines in the other formats.
@@ -32,7 +32,7 @@ struct Lines {
     message: String,
     sentences: Vec<String>,
     sizes: Vec<(&'static str, Vec<Readout>)>,
-    parts: Vec<(&'static str, u64)>,
+    parts: Vec<(&'static str, String)>,
     rows: Vec<String>,
     map: Option<String>,
     bins: Vec<String>,
@@ -298,7 +298,10 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
             [one] if explanation.readouts.iter().flat_map(|group| &group.1).any(|r| r.size.bytes == one.bytes) => {
                 Vec::new()
             }
-            parts => parts.iter().map(|part| (part.name, part.bytes.0)).collect(),
+            parts => {
+                let words = |bytes| explanation.words_of(bytes, UnitSystem::Binary);
+                parts.iter().map(|part| (part.name, words(part.bytes))).collect()
+            }
         },
         rows,
         map: failure.text("map").map(ToOwned::to_owned),
@@ -308,9 +311,9 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
             .filter(|bin| bin.chunks > 0)
             .map(|bin| {
                 format!(
-                    "{}: {} chunks, {} in use",
+                    "{}: {}, {} in use",
                     Bytes(bin.bin).short(),
-                    thousands(bin.chunks),
+                    counted(bin.chunks, "chunk"),
                     thousands(bin.in_use)
                 )
             })
@@ -353,8 +356,8 @@ impl FailureReport {
         let sections: [(&str, &Vec<String>); 2] = [("listed", &lines.rows), ("bins", &lines.bins)];
         if !lines.parts.is_empty() {
             let _ = writeln!(out, "  by part:");
-            for (name, bytes) in &lines.parts {
-                let _ = writeln!(out, "    {name:<24} {:>10}", Bytes(*bytes).short());
+            for (name, words) in &lines.parts {
+                let _ = writeln!(out, "    {name:<24} {words:>10}");
             }
         }
         for (head, rows) in sections {
@@ -404,8 +407,7 @@ impl FailureReport {
         }
         out.table(table);
         if !lines.parts.is_empty() {
-            let parts: Vec<String> =
-                lines.parts.iter().map(|(name, bytes)| format!("{name} {}", Bytes(*bytes).short())).collect();
+            let parts: Vec<String> = lines.parts.iter().map(|(name, words)| format!("{name} {words}")).collect();
             out.paragraph(format!("By part: {}.", parts.join(", ")));
         }
         for (head, rows) in [("Listed:", &lines.rows), ("Bins:", &lines.bins)] {

@@ -156,10 +156,13 @@ pub fn headline(space: &SpaceReport, device: Option<&str>) -> String {
             space.name
         ),
         (_, Some(limit)) => format!(
-            "Did not fit: {needs} of {} {} are in the message{where_}; what else was in memory is not",
+            "Did not fit: takes {needs} of {} {}{where_}, beside what else was in memory",
             capacity(limit),
             space.name
         ),
+        _ if space.peak.is_listing => {
+            format!("Needs {needs} {}, more than was left for it (see the message below)", space.name)
+        }
         _ => format!("Needs {needs} {}. Capacity unknown (give it with --capacity)", space.name),
     }
 }

@@ -44,7 +44,9 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         return card(ui, context);
     }
     let Some(scene) = context.scene() else {
-        ui.label(text("No memory in this program.", size::BODY, Weight::Regular, theme.text2));
+        let is_message = context.document.profile.programs.is_empty() && !context.document.profile.failures.is_empty();
+        let words = if is_message { "The message names no buffers." } else { "No memory in this program." };
+        ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
         return;
     };
     let data = context.data();

@@ -3,8 +3,9 @@
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::section::section;
-use crate::analysis::failure::Explanation;
+use crate::analysis::failure::{Explanation, Part};
 use crate::model::{Bytes, Failure, capitalised, percent};
+use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Span, Window};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{legend, paint_cut};
@@ -51,8 +52,13 @@ pub fn show(
     ui.horizontal(|ui| {
         section(ui, theme, &title, "");
         for part in explained.parts.iter().filter(|_| !is_total) {
-            if let Some(slot) = slot(part.name) {
-                legend(ui, slot, part.name, theme);
+            match slot(part.name) {
+                Some(slot) => {
+                    legend(ui, slot, part.name, theme);
+                }
+                None => {
+                    chart::legend::entry(ui, theme, Sign::Free, part.name);
+                }
             }
         }
     });
@@ -92,7 +98,7 @@ pub fn show(
         if is_total {
             total(ui, context, rect, (part.bytes, explained), line);
         } else {
-            segment(ui, context, rect, part.name, part.bytes, sum);
+            segment(ui, context, rect, (part, &explained.words_of(part.bytes, context.options.units)), sum);
         }
     }
     if let Some(requested) = requested {
@@ -122,12 +128,13 @@ pub fn show(
         let place = limit_at.unwrap_or(capacity);
         let sum = if requested.is_some() { Bytes(sum.0.min(place.0)) } else { sum };
         let reserved = failure.bytes("reserved").unwrap_or_default();
-        let beside = match place.saturating_sub(capacity) {
-            Bytes::ZERO => String::new(),
-            more if more == reserved => format!(", without the {} reserved", context.short(more)),
-            more => format!(", without {} beside it", context.short(more)),
+        let amount = context.options.units.capacity(capacity);
+        let name = match place.saturating_sub(capacity) {
+            Bytes::ZERO => format!("capacity {amount}"),
+            more if more == reserved => format!("capacity {amount}, without the {} reserved", context.short(more)),
+            more => format!("{amount} left beside {}", context.short(more)),
         };
-        limit(ui, context, explained, &Limit { capacity, place, sum, outer, row, beside }, &at, hatch);
+        limit(ui, context, explained, &Limit { capacity, place, sum, outer, row, name }, &at, hatch);
     }
 }
 
@@ -137,7 +144,8 @@ struct Limit {
     sum: Bytes,
     outer: Rect,
     row: Rect,
-    beside: String,
+    /// What the capacity is called.
+    name: String,
 }
 
 /// The capacity line and the hatching beyond it, drawn last.
@@ -171,18 +179,22 @@ fn limit(
     }
     let font = Weight::SemiBold.at(size::SMALL);
     let lay = |words: String| ui.painter().layout_no_wrap(words, font.clone(), theme.danger);
-    let label = lay(format!("capacity {}{}", context.options.units.capacity(limit.capacity), limit.beside));
+    let label = lay(limit.name.clone());
     let over = explained.over_by.filter(|_| limit.sum > limit.place);
     let over = over.map(|over| lay(format!("{} over", context.short(over))));
-    // The capacity on the left of its line where there is room, the excess on the right; else both on one side.
+    // The capacity on the left of its line where there is room, the excess on the right; else both on one side, the
+    // excess beside its hatching.
     let width = label.size().x;
     let left_side = place - outer.left() > width + 16.0;
-    let left = if left_side { place - 8.0 - width } else { place + 8.0 };
+    let mut left = if left_side { place - 8.0 - width } else { place + 8.0 };
     if let Some(over) = over {
         let room = outer.right() - place > over.size().x + 16.0;
         let x = match (left_side, room) {
             (true, true) => place + 8.0,
-            (true, false) => left - 20.0 - over.size().x,
+            (true, false) => {
+                left -= 20.0 + over.size().x;
+                place - 8.0 - over.size().x
+            }
             (false, _) => left + width + 20.0,
         };
         ui.painter().galley(Pos2::new(x, y - over.size().y / 2.0), over, theme.danger);
@@ -206,8 +218,9 @@ fn total(ui: &Ui, context: &ViewContext<'_>, rect: Rect, (bytes, explained): (By
     response.on_hover_text_at_pointer(hover);
 }
 
-fn segment(ui: &mut Ui, context: &ViewContext<'_>, rect: Rect, name: &str, bytes: Bytes, sum: Bytes) {
+fn segment(ui: &mut Ui, context: &ViewContext<'_>, rect: Rect, (part, words): (&Part, &str), sum: Bytes) {
     let theme = context.theme;
+    let (name, bytes) = (part.name, part.bytes);
     let gap = if rect.width() > 3.0 { 1.0 } else { 0.0 };
     let fill = Rect::from_min_max(rect.min, Pos2::new(rect.right() - gap, rect.bottom()));
     let slot = slot(name);
@@ -221,10 +234,9 @@ fn segment(ui: &mut Ui, context: &ViewContext<'_>, rect: Rect, name: &str, bytes
             theme.text2
         }
     };
-    let words = context.short(bytes);
     if rect.width() > 44.0 {
         let left = rect.left() + 7.0;
-        for (line, weight, dy) in [(name, Weight::SemiBold, -7.5), (words.as_str(), Weight::Medium, 7.5)] {
+        for (line, weight, dy) in [(name, Weight::SemiBold, -7.5), (words, Weight::Medium, 7.5)] {
             let place = Pos2::new(left, rect.center().y + dy);
             let wide = ui.painter().layout_no_wrap(line.to_owned(), weight.at(size::SMALL), color).size().x;
             // A number is shown whole or not at all.

@@ -70,7 +70,7 @@ pub fn show(
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("listing"));
     let table = Table::new(&columns, rows, "largest allocations");
     let units = context.options.units;
-    let share = |bytes: u64| (bytes as f64 / largest as f64) as f32;
+    let share = |bytes: u64| (bytes as f64 / total.max(1) as f64) as f32;
     let response = table.show(
         &mut child,
         state,
@@ -93,7 +93,7 @@ pub fn show(
                 Kind::Name => Cell::text(group.name.clone()),
                 Kind::Shape => Cell::mono(without_layout(group.shape.as_deref().unwrap_or_default())).quiet(),
                 Kind::Op => Cell::mono(group.op_name.clone().unwrap_or_default()).quiet(),
-                Kind::Count if group.count == 1 => Cell::text("1").quiet(),
+                Kind::Count if group.count == 1 => Cell::text("\u{d7}1").quiet(),
                 Kind::Count => Cell::text(format!("\u{d7}{}", thousands(group.count as u64))),
                 Kind::Each => Cell::text(UnitSystem::in_unit(group.bytes, unit)).strong(),
                 Kind::Together => {
