@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveEntry, LiveSet};
+use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveEntry, LiveSet, SourceLine};
 
 /// Live objects with a common property.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,10 +105,7 @@ pub fn groups_of(set: &LiveSet, entries: &[&LiveEntry], by: GroupBy, own_code: b
 /// The property that an entry is grouped by.
 #[must_use]
 pub fn key_of(set: &LiveSet, entry: &LiveEntry, by: GroupBy, own_code: bool) -> String {
-    let frame = || {
-        let own = set.stack(entry).find(|frame| own_code && !is_library(&frame.file));
-        own.or_else(|| set.stack(entry).next())
-    };
+    let frame = || own_frame(set, entry, own_code);
     match by {
         GroupBy::Kind => set.strings.get(entry.kind).to_owned(),
         GroupBy::Device => set.strings.get(entry.device).to_owned(),
@@ -117,10 +114,26 @@ pub fn key_of(set: &LiveSet, entry: &LiveEntry, by: GroupBy, own_code: bool) -> 
     }
 }
 
-/// Whether a Python file belongs to an installed library or to Python itself.
+/// The frame that names an entry: with `own_code` the innermost of the program's own, else the innermost that is Python,
+/// or at least names a file.
+#[must_use]
+pub fn own_frame<'a>(set: &'a LiveSet, entry: &'a LiveEntry, own_code: bool) -> Option<&'a SourceLine> {
+    let frames = || set.stack(entry);
+    let own = frames().find(|frame| own_code && !is_library(&frame.file));
+    own.or_else(|| frames().find(|frame| !is_native(&frame.file))).or_else(|| frames().next())
+}
+
+/// Whether a frame's file is that of compiled code: `??`, or a source of C++.
+fn is_native(file: &str) -> bool {
+    let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
+    matches!(file, "" | "??") || ["c", "cc", "cpp", "cu", "h", "hpp", "so"].contains(&ending)
+}
+
+/// Whether a file belongs to an installed library, to Python itself or to compiled code.
 #[must_use]
 pub fn is_library(file: &str) -> bool {
-    file.contains("/site-packages/")
+    is_native(file)
+        || file.contains("/site-packages/")
         || file.contains("/dist-packages/")
         || file.contains("\\site-packages\\")
         || file.starts_with('<')

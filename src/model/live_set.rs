@@ -38,6 +38,8 @@ pub struct LiveEntry {
     pub device: StringId,
     /// Rows of [`LiveSet::frames`], innermost first.
     pub stack: Vec<u32>,
+    /// What tells it from others that the same frame names: `in at::_ops::softmax_int::call`; empty if nothing does.
+    pub apart: String,
 }
 
 /// Address space of a binned allocator (TensorFlow's BFC allocator).

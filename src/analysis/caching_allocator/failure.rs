@@ -259,7 +259,7 @@ impl FailedRequest {
                 short(self.totals.active.saturating_add(self.requested)),
                 short(self.room())
             ),
-            Cause::Fragmentation => "enough bytes, but in no one place".to_owned(),
+            Cause::Fragmentation => "enough bytes, but not in one piece".to_owned(),
             Cause::WrongPool => format!(
                 "{} more are free, but kept for other streams, private pools or small blocks",
                 short(self.free_other())

@@ -60,6 +60,17 @@ pub enum Apart {
     Caller(Frame),
 }
 
+impl Apart {
+    /// In words: `in at::_ops::softmax_int::call`.
+    #[must_use]
+    pub fn in_words(&self, snapshot: &CachingSnapshot) -> String {
+        match self {
+            Self::Inside(frame) => format!("in {}", snapshot.frame_words(frame)),
+            Self::Caller(frame) => format!("from {}", snapshot.frame_words(frame)),
+        }
+    }
+}
+
 /// Frames looked at on each side of the own frame.
 const LOOKED_AT: usize = 64;
 

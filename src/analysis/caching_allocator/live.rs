@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::device::CachingAnalysis;
-use super::groups::StackGroup;
+use super::groups::{StackGroup, tell_apart};
 use crate::model::{Bytes, CachingSnapshot, LiveEntry, LiveSet, SourceLine};
 
 impl CachingAnalysis {
@@ -31,7 +31,9 @@ pub fn live_set(snapshot: &CachingSnapshot, devices: &[CachingAnalysis]) -> Opti
     let mut rows: HashMap<u32, u32> = HashMap::new();
     for device in devices {
         let name = set.strings.intern(&format!("cuda:{}", device.device.index));
-        for StackGroup { stack, category, bytes, count, .. } in device.by_stack_at(device.main_moment()) {
+        let mut groups = device.by_stack_at(device.main_moment());
+        tell_apart(snapshot, &mut groups);
+        for StackGroup { stack, category, bytes, count, apart, .. } in groups {
             let kind = set.strings.intern(category.words());
             let frames = snapshot.stacks.rows(stack).iter().map(|&row| {
                 *rows.entry(row).or_insert_with(|| {
@@ -46,7 +48,8 @@ pub fn live_set(snapshot: &CachingSnapshot, devices: &[CachingAnalysis]) -> Opti
                 })
             });
             let stack = frames.collect();
-            set.entries.push(LiveEntry { bytes: Bytes(bytes), count, kind, device: name, stack });
+            let apart = apart.map(|apart| apart.in_words(snapshot)).unwrap_or_default();
+            set.entries.push(LiveEntry { bytes: Bytes(bytes), count, kind, device: name, stack, apart });
         }
     }
     (!set.entries.is_empty()).then_some(set)

@@ -189,7 +189,7 @@ fn entries(heap: &HeapMap, set: &mut LiveSet) {
             count: equal.len() as u64,
             kind,
             device,
-            stack: Vec::new(),
+            ..LiveEntry::default()
         });
     }
 }

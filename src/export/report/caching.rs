@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::options::Options;
 use crate::analysis::caching_allocator::{
-    Apart, CachingAnalysis, EndState, FailedRequest, Peak, SegmentUse, StackGroup, Steps, own_frame, tell_apart,
+    CachingAnalysis, EndState, FailedRequest, Peak, SegmentUse, StackGroup, Steps, own_frame, tell_apart,
 };
 use crate::model::{CachingSnapshot, Frame, StackId};
 
@@ -407,10 +407,7 @@ fn standing(snapshot: &CachingSnapshot, device: &CachingAnalysis, options: &Opti
         category: group.category.name(),
         is_guess: group.is_guess(),
         at: own_frame(snapshot, group.stack).map(|frame| words(snapshot, frame)),
-        apart: group.apart.map(|apart| match apart {
-            Apart::Inside(frame) => format!("in {}", words(snapshot, &frame)),
-            Apart::Caller(frame) => format!("from {}", words(snapshot, &frame)),
-        }),
+        apart: group.apart.map(|apart| apart.in_words(snapshot)),
         stack: stack(snapshot, group.stack),
     };
     MomentReport {

@@ -159,7 +159,7 @@ pub fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, device: &CachingAn
     // A narrow table leaves out the bars, then the count, before it cuts a name.
     let width = ui.available_width();
     let mut columns = vec![
-        Column::text("Most likely", 124.0, 1.0).fixed(),
+        Column::text("Most likely", 140.0, 1.0).fixed(),
         Column::number(&format!("Size, {}", unit.1), 84.0).fixed(),
         Column::number("Share", if width < 392.0 { 100.0 } else { 120.0 }).fixed(),
     ];
@@ -214,10 +214,15 @@ pub fn stacks(
         format!("{}:{}", file.rsplit('/').next().unwrap_or(file), frame.line)
     };
     let short = |frame: &Frame| format!("{} {}", snapshot.strings.get(frame.name), line(frame));
+    // Compiled code has a name only.
+    let part = |frame: &Frame| match snapshot.strings.get(frame.file) {
+        "" | "??" => snapshot.frame_words(frame),
+        _ => line(frame),
+    };
     let place = |row: usize| match (own_frame(snapshot, groups[row].stack), groups[row].apart) {
         (Some(frame), None) => short(frame),
-        (Some(frame), Some(Apart::Inside(inside))) => format!("{}, {}", short(frame), line(&inside)),
-        (Some(frame), Some(Apart::Caller(caller))) => format!("{}, from {}", short(frame), line(&caller)),
+        (Some(frame), Some(Apart::Inside(inside))) => format!("{}, in {}", short(frame), part(&inside)),
+        (Some(frame), Some(Apart::Caller(caller))) => format!("{}, from {}", short(frame), part(&caller)),
         (None, _) => "no Python frames".to_owned(),
     };
     let response = table.show(

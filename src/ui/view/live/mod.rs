@@ -6,7 +6,7 @@ mod rows;
 use egui::{Key, Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::caching_allocator::CachingAnalysis;
-use crate::analysis::live_set::{GroupBy, LiveAnalysis, is_library};
+use crate::analysis::live_set::{GroupBy, LiveAnalysis, is_library, own_frame};
 use crate::analysis::stack_tree::StackTree;
 use crate::model::{Bytes, LiveSet, percent, thousands};
 use crate::ui::part::menu::{self, Thing};
@@ -248,8 +248,7 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet, analysis: &Live
     let mut parts = Vec::new();
     let largest = analysis.order.first().map(|&row| &set.entries[row as usize]);
     if let Some(entry) = largest.filter(|entry| entry.bytes > Bytes::ZERO) {
-        let own = set.stack(entry).find(|frame| !is_library(&frame.file)).or_else(|| set.stack(entry).next());
-        if let Some(frame) = own {
+        if let Some(frame) = own_frame(set, entry, true) {
             let place = format!("{}:{}", rows::short_path(&frame.file), frame.line);
             parts.push(format!(
                 "The largest, {} ({}), was allocated in {} at {place}",

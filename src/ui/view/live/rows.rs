@@ -3,7 +3,7 @@
 use egui::Ui;
 
 use super::State as View;
-use crate::analysis::live_set::{Group, groups_of, is_library};
+use crate::analysis::live_set::{Group, groups_of, own_frame};
 use crate::model::{Bytes, LiveEntry, LiveSet, UnitSystem, percent, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::part::menu::{self, Thing};
@@ -27,6 +27,14 @@ pub fn short_path(path: &str) -> String {
     match parts.as_slice() {
         [file, folder, _] if !folder.is_empty() => format!("{folder}/{file}"),
         _ => path.to_owned(),
+    }
+}
+
+/// What tells stacks apart, of a path its file: `in linear.py:134` for `in forward /…/torch/nn/modules/linear.py:134`.
+fn short_apart(apart: &str) -> String {
+    match (apart.split_once(' '), apart.rsplit_once('/')) {
+        (Some((how, _)), Some((_, file))) => format!("{how} {file}"),
+        _ => apart.to_owned(),
     }
 }
 
@@ -100,34 +108,35 @@ fn entries(ui: &mut Ui, context: &mut ViewContext<'_>, set: &LiveSet, view: &mut
     let whole = view.tree.nodes[view.icicle.root].bytes;
     let unit = context.options.units.unit_for(Bytes(whole.0 / 64));
     let columns = [
-        Column::text("Allocated in", 160.0, 1.0).fixed(),
-        Column::text("At", 160.0, 1.0).fixed(),
-        Column::text("Kind", 90.0, 0.0).fixed(),
-        Column::text("Device", 90.0, 0.3).fixed(),
-        Column::number("Count", 70.0).fixed(),
+        Column::text("Allocated in", 160.0, 1.6).fixed(),
+        Column::text("At", 150.0, 0.6).fixed(),
+        Column::text("Kind", 132.0, 0.0).fixed(),
+        Column::text("Device", 70.0, 0.2).fixed(),
+        Column::number("Count", 62.0).fixed(),
         Column::number(&format!("Size, {}", unit.1), 100.0).fixed(),
-        Column::number("Share", 140.0).fixed(),
+        Column::number("Share", 120.0).fixed(),
     ];
     let rows = &view.rows.entries;
     let selected = view.rows.chosen.and_then(|chosen| rows.iter().position(|&row| row == chosen));
     let table =
         Table { selected, sort: Some((5, true)), keys: true, ..Table::new(&columns, rows.len(), "live entries") };
     let libraries = view.libraries;
-    let frame = |entry: &LiveEntry| {
-        let own = set.stack(entry).find(|frame| !libraries && !is_library(&frame.file));
-        own.or_else(|| set.stack(entry).next()).cloned().unwrap_or_default()
+    let frame = |entry: &LiveEntry| own_frame(set, entry, !libraries).cloned().unwrap_or_default();
+    let name = |entry: &LiveEntry| match (frame(entry).function, entry.apart.as_str()) {
+        (function, "") => function,
+        (function, apart) => format!("{function}, {}", short_apart(apart)),
     };
     let response = table.show(
         ui,
         &mut view.rows.table,
         |row| {
             let entry = &set.entries[rows[row] as usize];
-            format!("{} {}", frame(entry).function, context.short(entry.bytes))
+            format!("{} {}", name(entry), context.short(entry.bytes))
         },
         |row, column| {
             let entry = &set.entries[rows[row] as usize];
             match column {
-                0 => Cell::text(frame(entry).function),
+                0 => Cell::text(name(entry)),
                 1 => {
                     let frame = frame(entry);
                     let known = !frame.file.is_empty();
