@@ -10,6 +10,7 @@ pub mod report;
 pub mod scale;
 pub mod sets;
 pub mod table;
+pub mod wrapped;
 
 /// JSON for people and programs: indented, with a line break at its end.
 fn json(value: &impl serde::Serialize) -> String {

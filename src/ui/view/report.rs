@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui::Ui;
 
 use crate::analysis::what_if::{Edit, EditSet};
-use crate::export::report;
+use crate::export::{report, wrapped};
 use crate::ui::part::{Action, TextFile, View, ViewContext};
 use crate::ui::session::Document;
 use crate::ui::widget::fonts::{Weight, text};
@@ -13,15 +13,22 @@ use crate::ui::widget::theme::size;
 use crate::ui::widget::{controls, keys};
 use crate::ui::work::Job;
 
-/// Maximum number of rows in its lists.
-const TOP: usize = 50;
+/// Rows in its lists, as the command has them.
+const TOP: usize = 20;
+/// Least width of its lines in characters.
+const NARROWEST: usize = 40;
 
 #[derive(Default)]
 struct State {
     /// The changes that the report includes.
     of: (Vec<Edit>, Vec<EditSet>),
     words: Option<Job<Arc<str>>>,
+    /// The words, the width in characters that they were wrapped to, and the result.
+    wrapped: Option<(Arc<str>, usize, String)>,
 }
+
+/// Room for the scroll bar.
+const BAR: f32 = 14.0;
 
 /// The view.
 pub const VIEW: View = View::new("report", "Report", show);
@@ -68,8 +75,15 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         });
         ui.add_space(6.0);
         let Some(words) = words else { return };
+        let character = ui.fonts_mut(|fonts| fonts.glyph_width(&Weight::Mono.at(size::SMALL), '0'));
+        let width = (((ui.available_width() - BAR) / character) as usize).max(NARROWEST);
+        if state.wrapped.as_ref().is_none_or(|(of, at, _)| *at != width || !Arc::ptr_eq(of, &words)) {
+            let lines: Vec<String> = words.lines().flat_map(|line| wrapped::wrap(line, width)).collect();
+            state.wrapped = Some((Arc::clone(&words), width, lines.join("\n")));
+        }
+        let shown = state.wrapped.as_ref().map_or("", |(_, _, shown)| shown);
         keys::scrolled_by_keys(egui::ScrollArea::both().id_salt("report").auto_shrink([false, false]), ui, |ui| {
-            let label = egui::Label::new(text(words.as_ref(), size::SMALL, Weight::Mono, theme.text));
+            let label = egui::Label::new(text(shown, size::SMALL, Weight::Mono, theme.text));
             ui.add(label.selectable(true).extend());
         });
     });
