@@ -206,7 +206,9 @@ impl Hole {
     fn words(&self, painter: &egui::Painter, theme: &Theme) -> Rect {
         let size = painter.layout_no_wrap(self.words.clone(), Weight::SemiBold.at(size::SMALL), theme.text).size();
         let y = self.rows.center().clamp(self.within.top() + 10.0, self.within.bottom() - 10.0);
-        let left = (self.x + 6.0).min(self.within.right() - size.x - 6.0);
+        // On the other side of the step's line where it has no room on its own.
+        let right = self.x + 6.0;
+        let left = if right + size.x + 6.0 <= self.within.right() { right } else { self.x - 16.0 - size.x };
         Rect::from_min_size(Pos2::new(left, y - size.y / 2.0), size).expand2(Vec2::new(4.0, 1.0))
     }
 

@@ -4,8 +4,9 @@
 use egui::{Align2, Pos2, Rangef, Rect, Ui};
 
 use super::state::{Band, FrameLayout};
+use crate::analysis::Scene;
 use crate::analysis::phases::Phase;
-use crate::model::ComputationId;
+use crate::model::{ComputationId, InstructionId, Opcode, thousands};
 use crate::ui::chart;
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::paint_cut;
@@ -55,9 +56,24 @@ fn calls(context: &ViewContext<'_>) -> Vec<Band> {
         if depth == rows.len() {
             rows.push(Band { title: if depth == 0 { "Calls" } else { "" }, spans: Vec::new() });
         }
-        rows[depth].spans.push((scene.program.text.computation_name(computation), start, end));
+        rows[depth].spans.push((called_words(scene, computation), start, end));
     }
     rows
+}
+
+/// What a called computation is: the loop that runs it, in words, or its name.
+fn called_words(scene: Scene<'_>, computation: ComputationId) -> String {
+    let program = scene.program;
+    let labels = scene.analysis.labels(program);
+    let is_loop = |at: &InstructionId| program.instructions.opcode[at.index()] == Opcode::WHILE;
+    let Some(at) = labels.loops.caller(computation).filter(is_loop) else {
+        return program.text.computation_name(computation);
+    };
+    let stacks = labels.loops.parts.iter().filter(|part| part.at == at);
+    match stacks.map(|part| part.layers).max().filter(|&count| count > 0) {
+        Some(count) => format!("scan over {} {}", thousands(count.unsigned_abs()), labels.steps.of(at).many()),
+        None => "loop".to_owned(),
+    }
 }
 
 /// Draws the bands from `top` down.
