@@ -74,7 +74,9 @@ fn the_headline_goes_down_while_one_scope_holds_most() {
         let node = &tree.nodes[deepest];
         let name = &node.name;
         let headline = |text: &String| {
-            text.starts_with(&node.bytes.short()) && text.contains(" in ") && text.contains(name.as_str())
+            text.starts_with(&node.bytes.short())
+                && (text.contains(" in ") || text.contains(" saved by "))
+                && text.contains(name.as_str())
         };
         assert!(words(&harness).iter().any(headline), "{} in {name}: {:?}", node.bytes.short(), words(&harness));
     }

@@ -21,6 +21,8 @@ pub enum Sign {
     Free,
     /// A crossed box: gaps.
     Gaps,
+    /// A hatched box: padding.
+    Padding,
 }
 
 /// A legend entry with a sign; `None` if there is no room for it.
@@ -55,6 +57,13 @@ pub fn entry(ui: &mut Ui, theme: &Theme, sign: Sign, words: &str) -> Option<Resp
         Sign::Gaps => {
             painter.rect_stroke(swatch, 1.0, edge, StrokeKind::Inside);
             painter.line_segment([swatch.left_bottom(), swatch.right_top()], edge);
+        }
+        Sign::Padding => {
+            painter.rect_stroke(swatch, 1.0, edge, StrokeKind::Inside);
+            let half = swatch.width() / 2.0;
+            painter.line_segment([swatch.left_center(), swatch.left_top() + Vec2::new(half, 0.0)], edge);
+            painter.line_segment([swatch.left_bottom(), swatch.right_top()], edge);
+            painter.line_segment([swatch.right_center(), swatch.right_bottom() - Vec2::new(half, 0.0)], edge);
         }
     }
     let at = egui::Pos2::new(rect.left() + 22.0, y - galley.size().y / 2.0);

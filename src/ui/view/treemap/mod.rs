@@ -16,6 +16,7 @@ use crate::analysis::Scene;
 use crate::analysis::class::Class;
 use crate::analysis::tree::{Tree, TreeKind};
 use crate::model::{Bytes, counted, percent, thousands};
+use crate::ui::chart::legend::{self, Sign};
 use crate::ui::part::{Find, View, ViewContext, class_legend, colors, empty, facts, menu};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, On, segmented, toggle};
@@ -86,13 +87,19 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
+/// Bytes with what holds them: `9.00 GiB in layer_*/attn`, `15.0 GiB saved by the scan for 256 steps`.
+fn held_in(bytes: &str, name: &str) -> String {
+    let says_how = ["saved by ", "collected by ", "carried by "].iter().any(|words| name.starts_with(words));
+    format!("{bytes} {}{name}", if says_how { "" } else { "in " })
+}
+
 /// The largest part of what is shown, in words, with its share.
 fn answer(context: &ViewContext<'_>, state: &State) -> Option<(String, String)> {
     let node = state.tree.nodes.get(state.root)?;
     let name = |node: usize| state.names.get(node).map_or("", String::as_str);
     let Some(largest) = node.children.first().and_then(|&child| Some((child, state.tree.nodes.get(child)?))) else {
         let of = percent(node.bytes.0, state.tree.nodes.first()?.bytes.0);
-        return Some((format!("{} in {}", context.short(node.bytes), name(state.root)), format!("{of} of everything")));
+        return Some((held_in(&context.short(node.bytes), name(state.root)), format!("{of} of everything")));
     };
     let whole = match context.shared.step {
         _ if state.root != 0 => name(state.root).to_owned(),
@@ -103,7 +110,7 @@ fn answer(context: &ViewContext<'_>, state: &State) -> Option<(String, String)> 
     let (child, largest) = largest;
     let held = state.tree.holds_most(state.root);
     let Some((&deepest, above)) = held.split_last().filter(|(_, above)| !above.is_empty()) else {
-        let words = format!("{} in {}", context.short(largest.bytes), name(child));
+        let words = held_in(&context.short(largest.bytes), name(child));
         return Some((words, format!("{} of {whole}", percent(largest.bytes.0, node.bytes.0))));
     };
     // A scope around everything tells nothing: the last names do, with the number of equal layers.
@@ -112,7 +119,7 @@ fn answer(context: &ViewContext<'_>, state: &State) -> Option<(String, String)> 
     let folded = held.iter().filter_map(|&node| state.tree.nodes.get(node)).map(|node| node.folded).max().unwrap_or(1);
     let times = if folded > 1 { format!("  \u{d7}{}", thousands(folded as u64)) } else { String::new() };
     let bytes = state.tree.nodes.get(deepest).map_or(Bytes::ZERO, |node| node.bytes);
-    let words = format!("{} in {}{times}", context.short(bytes), path.join("/"));
+    let words = format!("{}{times}", held_in(&context.short(bytes), &path.join("/")));
     Some((words, format!("{} of {whole}", percent(bytes.0, node.bytes.0))))
 }
 
@@ -250,13 +257,15 @@ fn trail(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
             }
         }
         let Some(node) = state.tree.nodes.get(state.root) else { return };
-        let mut words = format!("{}, {}", context.short(node.bytes), counted(node.count as u64, "buffer"));
-        if node.padding.0.saturating_mul(100) >= node.bytes.0.max(1) {
-            words = format!("{words}, {} padding", percent(node.padding.0, node.bytes.0));
-        }
+        let words = format!("{}, {}", context.short(node.bytes), counted(node.count as u64, "buffer"));
         ui.add_space(6.0);
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
         ui.add_space(12.0);
+        if node.padding.0.saturating_mul(100) >= node.bytes.0.max(1) {
+            let words = format!("{} padding", percent(node.padding.0, node.bytes.0));
+            legend::entry(ui, theme, Sign::Padding, &words);
+            ui.add_space(6.0);
+        }
         class_legend::legends(ui, theme, &|class| state.classes[class as usize]);
     });
     if let Some(node) = to {
