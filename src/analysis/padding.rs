@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_buffer_larger_than_its_data_does_not_say_that_nothing_is_wasted() {
-        let node = ShapeNode::array(ElementType::U32, Vec::new());
+        let node = ShapeNode::array(ElementType::F32, Vec::new());
         assert_eq!(in_words(&node, Bytes(4096)), "The buffer is larger than its data: 4.00 KiB for 4 B.");
         assert_eq!(in_words(&node, Bytes(4)), "Not tiled: nothing is wasted.");
     }

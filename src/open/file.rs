@@ -380,7 +380,7 @@ fn say_what_there_is(device: &mut Device) {
     let Some(all) = device.all_memory else { return };
     let is_part = |capacity: &&mut Capacity| capacity.color == MemorySpace::HBM && capacity.bytes < all;
     if let Some(capacity) = device.capacities.iter_mut().find(is_part) {
-        let words = format!("{} of all the GPU has: ", percent(capacity.bytes.0, all.0));
+        let words = format!("{} of the GPU's memory: ", percent(capacity.bytes.0, all.0));
         if !capacity.evidence.starts_with(&words) {
             capacity.evidence.insert_str(0, &words);
         }

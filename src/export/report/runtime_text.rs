@@ -36,7 +36,7 @@ pub fn write_allocator(out: &mut String, report: &AllocatorReport) {
         line(out, "capacity", bytes);
     }
     if let Some(bytes) = report.lifetime_peak_bytes {
-        line(out, "peak of its life", bytes);
+        line(out, "lifetime peak", bytes);
     }
     if report.before_trace_bytes > 0 {
         line(out, "allocated before trace", report.before_trace_bytes);
@@ -76,7 +76,7 @@ pub fn write_snapshot(out: &mut String, report: &SnapshotReport) {
     let line = |out: &mut String, label: &str, bytes: u64, count: u64| {
         let _ = writeln!(
             out,
-            "    {label:<24} {:>10}  {:>8}  {} times",
+            "    {label:<24} {:>10}  {:>8}  \u{d7}{}",
             short(bytes),
             percent(bytes, report.total_bytes),
             thousands(count)
