@@ -1,6 +1,6 @@
 //! Legend of a heat map: the colour scale with the limit, and a histogram of cells above it.
 
-use egui::{Align2, Color32, Pos2, Rect, Stroke, Ui};
+use egui::{Align2, Color32, Pos2, Rect, Stroke, Ui, Vec2};
 
 use super::fonts::Weight;
 use super::theme::{Theme, heat, size};
@@ -69,19 +69,24 @@ impl HeatLegend<'_> {
         if let Some((share, words)) = &self.limit {
             let place = at(*share);
             painter.vline(place.round(), rect.top() + 4.0..=scale.bottom() + 3.0, Stroke::new(2.0, theme.over));
-            let align = if place > scale.right() - 90.0 { Align2::RIGHT_TOP } else { Align2::CENTER_TOP };
-            let font = Weight::SemiBold.at(size::SMALL);
-            taken = Some(painter.text(below(place), align, words, font, theme.danger).expand(6.0));
+            // Below what is over it, as far as that has room.
+            let galley = painter.layout_no_wrap(words.clone(), Weight::SemiBold.at(size::SMALL), theme.danger);
+            let left = (place + 2.0).min(scale.right() - galley.size().x).max(scale.left());
+            let label = Rect::from_min_size(Pos2::new(left, scale.bottom() + 2.0), galley.size());
+            painter.galley(label.min, galley, theme.danger);
+            taken = Some(label.expand2(Vec2::new(4.0, 0.0)));
         }
         let mut free = f32::NEG_INFINITY;
         for (share, words) in &self.ticks {
             let galley = painter.layout_no_wrap(words.clone(), small.clone(), theme.text2);
-            let align = match (*share <= 0.0, at(*share) + galley.size().x / 2.0 > scale.right()) {
+            let is_limit = self.limit.as_ref().is_some_and(|(limit, _)| share >= limit);
+            let align = match (*share <= 0.0, is_limit || at(*share) + galley.size().x / 2.0 > scale.right()) {
                 (true, _) => Align2::LEFT_TOP,
                 (false, true) => Align2::RIGHT_TOP,
                 (false, false) => Align2::CENTER_TOP,
             };
-            let place = align.anchor_size(below(at(*share)), galley.size());
+            let inset = if is_limit { 6.0 } else { 0.0 };
+            let place = align.anchor_size(below(at(*share) - inset), galley.size());
             // The limit's label has the room, and then the number before.
             if taken.is_none_or(|taken| !taken.intersects(place)) && place.left() > free {
                 free = place.right() + 4.0;

@@ -72,7 +72,7 @@ impl App {
                 .as_ref()
                 .map(|o| {
                     let reserved = Bytes(o.reserved.at(step));
-                    format!("   {} reserved{}", units.short(reserved), over_words(reserved, capacity, units))
+                    format!("   {} reserved here{}", units.short(reserved), over_words(reserved, capacity, units))
                 })
                 .unwrap_or_default();
             parts.push(format!("step {step} of {}   {name}{live_bytes}", live.points()));
@@ -88,7 +88,7 @@ impl App {
                 bytes = format!("   {}", units.short(program.buffers.size_of(buffer)));
                 name
             }
-            None => "nothing selected".to_owned(),
+            None => NOTHING.to_owned(),
         });
         // The name of what is selected gives way to its size.
         let bytes = ui.painter().layout_no_wrap(bytes, small.clone(), theme.text2);
@@ -98,7 +98,10 @@ impl App {
             let parted = if i > 0 { 24.0 } else { 0.0 };
             let after = if i == last { bytes.size().x } else { 0.0 };
             let room = right.left() - 24.0 - x - parted - after;
-            if room < 40.0 {
+            let is_too_long = || ui.painter().layout_no_wrap(part.clone(), small.clone(), theme.text2).size().x > room;
+            // Only the name of what is selected, and what stands first, are worth their beginning.
+            let is_whole = i > 0 && (i < last || part == NOTHING);
+            if room < 40.0 || (is_whole && is_too_long()) {
                 break;
             }
             if i > 0 {
@@ -120,6 +123,9 @@ impl App {
         }
     }
 }
+
+/// Said while nothing is selected, where there is room.
+const NOTHING: &str = "nothing selected";
 
 /// How far bytes are over a capacity: `, 10.1 GiB over`; empty if they are not.
 fn over_words(bytes: Bytes, capacity: Option<Bytes>, units: UnitSystem) -> String {
