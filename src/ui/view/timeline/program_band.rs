@@ -61,6 +61,9 @@ fn calls(context: &ViewContext<'_>) -> Vec<Band> {
     rows
 }
 
+/// What the words of a loop of a known number of steps begin with.
+const SCAN: &str = "scan over ";
+
 /// What a called computation is: the loop that runs it, in words, or its name.
 fn called_words(scene: Scene<'_>, computation: ComputationId) -> String {
     let program = scene.program;
@@ -71,7 +74,7 @@ fn called_words(scene: Scene<'_>, computation: ComputationId) -> String {
     };
     let stacks = labels.loops.parts.iter().filter(|part| part.at == at);
     match stacks.map(|part| part.layers).max().filter(|&count| count > 0) {
-        Some(count) => format!("scan over {} {}", thousands(count.unsigned_abs()), labels.steps.of(at).many()),
+        Some(count) => format!("{SCAN}{} {}", thousands(count.unsigned_abs()), labels.steps.of(at).many()),
         None => "loop".to_owned(),
     }
 }
@@ -99,7 +102,13 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, bands: &[Band], layout: &FrameLa
             let name = number.filter(|_| rect.width() < 54.0).unwrap_or(name);
             if rect.width() > if name.len() <= 2 { 20.0 } else { 30.0 } {
                 let inset = if name.len() <= 2 { 3.0 } else { 6.0 };
-                let width = ui.painter().layout_no_wrap(name.to_owned(), small.clone(), theme.text2).size().x;
+                let wide =
+                    |words: &str| ui.painter().layout_no_wrap(words.to_owned(), small.clone(), theme.text2).size().x;
+                // Of a loop how often it runs.
+                let count = name.strip_prefix(SCAN).and_then(|rest| rest.split(' ').next());
+                let short = count.filter(|_| wide(name) + 2.0 * inset > rect.width()).map(|n| format!("\u{d7}{n}"));
+                let name = short.as_deref().unwrap_or(name);
+                let width = wide(name);
                 let place = chart::aside(Rangef::new(rect.left() + inset, rect.right() - 1.0), width, cursor);
                 if place.span() < LEAST_WORDS.min(width) {
                     continue;
