@@ -44,11 +44,12 @@ impl Telling {
 
 /// Ever shorter forms of a text that keep the parts at some places as long as they can; none without such places.
 ///
-/// What many rows have at their end tells none of them and goes first; dimensions behind a colon tell less than what is
-/// before it.
+/// What many rows have at their end tells none of them and goes first. A name that words lead to has shorter forms of its
+/// own.
 pub fn forms(text: &str, told: &[usize]) -> impl Iterator<Item = String> {
     let bare = text.strip_suffix(IN_PLACE);
-    let told: &[usize] = if text.contains(": [") { &[] } else { told };
+    let is_led = text.split_once(": ").is_some_and(|(lead, _)| lead.contains(' '));
+    let told: &[usize] = if is_led { &[] } else { told };
     let text = bare.unwrap_or(text);
     let parts: Vec<String> = parts_of(text).into_iter().map(ToOwned::to_owned).collect();
     let last = parts.len().saturating_sub(1);
