@@ -247,16 +247,16 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet, analysis: &Live
     ui.label(text(words, size::HEADLINE, Weight::SemiBold, theme.text));
     let mut parts = Vec::new();
     let largest = analysis.order.first().map(|&row| &set.entries[row as usize]);
-    if let Some(entry) = largest.filter(|entry| entry.bytes > Bytes::ZERO) {
-        if let Some(frame) = own_frame(set, entry, true) {
-            let place = format!("{}:{}", rows::short_path(&frame.file), frame.line);
-            parts.push(format!(
-                "The largest, {} ({}), was allocated in {} at {place}",
-                context.short(entry.bytes),
-                percent(entry.bytes.0, analysis.total.0),
-                frame.function
-            ));
-        }
+    if let Some(entry) = largest.filter(|entry| entry.bytes > Bytes::ZERO)
+        && let Some(frame) = own_frame(set, entry, true)
+    {
+        let place = format!("{}:{}", rows::short_path(&frame.file), frame.line);
+        parts.push(format!(
+            "The largest, {} ({}), was allocated in {} at {place}",
+            context.short(entry.bytes),
+            percent(entry.bytes.0, analysis.total.0),
+            frame.function
+        ));
     }
     let executables = count("executable");
     if executables > 0 {

@@ -1,6 +1,6 @@
 //! The card of one shape: its size, waste and tiles, and alternative shapes.
 
-use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use egui::{Align2, Color32, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::drawing;
 use crate::analysis::Scene;
@@ -175,7 +175,7 @@ fn fits_beside(ui: &Ui, forms: &[Form], rect: Rect) -> bool {
     let room = rect.width() - change_room(rect) - EACH;
     let wide = |form: &Form| {
         let font = Weight::Mono.at(size::SMALL);
-        ui.painter().layout_no_wrap(form.what.words.clone(), font, Default::default()).size().x
+        ui.painter().layout_no_wrap(form.what.words.clone(), font, Color32::PLACEHOLDER).size().x
     };
     forms.iter().all(|form| wide(form) <= room)
 }
