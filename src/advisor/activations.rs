@@ -342,10 +342,16 @@ fn holds_gathered(case: &ProgramContext<'_>, stack: &Stack) -> bool {
     written.is_some_and(|value| is_gathered(case.program, value))
 }
 
-/// Whether a stack has the dimensions of stacked weights: what each layer makes of its own, in another type.
+/// Whether a stack has the dimensions of stacked weights: what each layer makes of its own, in another type. Where each step
+/// has several layers, weights may have a dimension for these besides.
 fn holds_weights(case: &ProgramContext<'_>, stack: &Stack) -> bool {
-    let root = case.memory.families.list[stack.family as usize].root;
-    case.node(root).is_some_and(|node| case.memory.weights(case.program).contains(&outline(&node.dimensions)))
+    let Some(node) = case.node(case.memory.families.list[stack.family as usize].root) else { return false };
+    let (own, weights) = (outline(&node.dimensions), case.memory.weights(case.program));
+    let is_of_one = |weight: &Vec<i64>| {
+        weight.len() == own.len() + 1
+            && (0..weight.len()).any(|at| weight[..at] == own[..at] && weight[at + 1..] == own[at..])
+    };
+    weights.contains(&own) || (own.len() > 2 && weights.iter().any(is_of_one))
 }
 
 /// Share of allocated bytes from which activations that have rules of their own are named as left out.

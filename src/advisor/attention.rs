@@ -49,8 +49,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding = case.finding(NAME);
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
+    let drawn: u64 = held.iter().filter(|t| is_drawn(case, t)).map(|t| t.size).total();
     finding.title = format!(
-        "Attention scores take {} ({} of the peak){}",
+        "Attention scores{} {} ({} of the peak){}",
+        if case.is_worth(drawn) && drawn < bytes { ", and what dropout draws for them, take" } else { " take" },
         Bytes(bytes).short(),
         percent(bytes, case.memory.peak.max(1)),
         match (is_remedied, is_ring) {
@@ -79,10 +81,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let (fills, scores): (Vec<&AtPeak>, Vec<&AtPeak>) = held.iter().copied().partition(|t| is_fill(t));
     let (fills, scores) = if scores.is_empty() { (scores, fills) } else { (fills, scores) };
     // So does what dropout draws for each of them.
-    let (drawn, scores): (Vec<&AtPeak>, Vec<&AtPeak>) = scores.into_iter().partition(|t| is_drawn(case, t));
-    let (drawn, scores) = if scores.is_empty() { (scores, drawn) } else { (drawn, scores) };
+    let (others, scores): (Vec<&AtPeak>, Vec<&AtPeak>) = scores.into_iter().partition(|t| is_drawn(case, t));
+    let (drawn, scores) = if scores.is_empty() { (0, others) } else { (drawn, scores) };
     let filled: u64 = fills.iter().map(|t| t.size).total();
-    let drawn: u64 = drawn.iter().map(|t| t.size).total();
     let mut more = String::new();
     for (bytes, what) in
         [(filled, "what a mask fills in, broadcast to their shape"), (drawn, "what dropout draws for each of them")]

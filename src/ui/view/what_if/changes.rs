@@ -117,6 +117,10 @@ fn micro_batches(advice: Option<&Advice>, program: usize, changes: &Changes) -> 
     if own().any(|finding| finding.edits().iter().any(|edit| matches!(edit, Edit::Micro(_)))) {
         return None;
     }
+    let batch = advice?.batches.iter().find(|batch| batch.program == program);
+    if batch.is_some_and(|batch| !batch.may_be_divided) {
+        return None;
+    }
     let offered = own().find_map(|finding| match *finding.edits() {
         [Edit::Batch(factor)] if factor > 0.0 && factor <= 0.5 => Some(Edit::Micro((1.0 / factor).round() as u32)),
         _ => None,
