@@ -62,6 +62,9 @@ impl Arguments {
 /// How the label of a copy of an argument begins.
 pub const COPY_OF: &str = "copy of ";
 
+/// How the label of what is written into an argument's memory ends.
+pub const IN_PLACE: &str = ", updated in place";
+
 /// What all-gathers make.
 const GATHERED: &str = "gathered from other devices";
 
@@ -143,7 +146,7 @@ impl Labels {
             return is_borrowed.then(|| Label::borrowed(own));
         }
         if let Some(path) = self.updated_copy(program, &value) {
-            let copy = format!("{COPY_OF}{path}, updated in place");
+            let copy = format!("{COPY_OF}{path}{IN_PLACE}");
             let own = updated_argument(program, buffer).filter(|own| copy.strip_prefix(COPY_OF) == Some(&own.text));
             return own.or_else(|| Some(Label::plain(copy)));
         }
@@ -535,7 +538,7 @@ fn updated_argument(program: &Program, buffer: BufferId) -> Option<Label> {
     };
     let mut assigned = program.assigned_to(allocation).iter().filter(|_| allocation.is_parameter).take(MOST_BEFORE);
     let path = assigned.find_map(|own| is_parameter(own.buffer)).filter(|path| !path.is_empty())?;
-    Some(Label::plain(format!("{path}, updated in place")))
+    Some(Label::plain(format!("{path}{IN_PLACE}")))
 }
 
 /// Most instructions after one among which its reader is looked for.

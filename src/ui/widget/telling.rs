@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 const MOST: usize = 20_000;
 
 /// What the names of many buffers end with.
-const IN_PLACE: &str = ", updated in place";
+pub(super) const IN_PLACE: &str = ", updated in place";
 
 /// The parts of the texts of a column, each with what it is beside.
 #[derive(Debug, Clone, Default)]
