@@ -116,7 +116,8 @@ pub struct BatchFit {
     pub is_guess: bool,
     /// How many devices share a part of the batch, such as those of tensor parallelism.
     pub sharing: i64,
-    /// Whether the step may run on parts of it, one after the other: not where it collects its samples itself.
+    /// Whether the step may run on parts of it, one after the other, and add up their gradients: not where it has none, or
+    /// collects its samples itself.
     pub may_be_divided: bool,
 }
 
@@ -211,7 +212,7 @@ fn batch_fit(case: &ProgramContext<'_>) -> Option<BatchFit> {
     let (largest, now) = batch_size::largest(case)?;
     let is_guess = case.memory.data.first().is_some_and(|data| data.by_name);
     let may_fit = batch_size::largest_maybe(case)?.max(largest);
-    let may_be_divided = batch_size::micro_batches(case).next().is_some();
+    let may_be_divided = case.memory.has_backward() && batch_size::micro_batches(case).next().is_some();
     let sharing = batch_size::sharing(case);
     Some(BatchFit { program: case.row, now, largest, may_fit, is_guess, sharing, may_be_divided })
 }

@@ -150,6 +150,15 @@ impl Labels {
             let own = updated_argument(program, buffer).filter(|own| copy.strip_prefix(COPY_OF) == Some(&own.text));
             return own.or_else(|| Some(Label::plain(copy)));
         }
+        // State that layers write to, each its slice, such as a cache.
+        let state = if opcode(program, at) == Opcode::WHILE && !value.index.is_empty() {
+            copied_state(program, &self.loops, at, &value.index)
+        } else {
+            None
+        };
+        if let Some(path) = state.map(|argument| program.text.op_name(argument)).filter(|path| !path.is_empty()) {
+            return updated_argument(program, buffer).or_else(|| Some(Label::plain(format!("{COPY_OF}{path}"))));
+        }
         // Rows that are added up in an array like a weight are its gradient, whatever product they come from.
         let scattered = scope::path(&own).last().copied().filter(|operation| operation.starts_with("scatter"));
         if let Some(operation) = scattered
