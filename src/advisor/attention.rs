@@ -140,10 +140,16 @@ fn window(case: &ProgramContext<'_>, node: &ShapeNode) -> Option<i64> {
 
 /// Whether dropout on the probabilities is in the way of block-wise attention: without it results change.
 pub fn has_dropout(case: &ProgramContext<'_>) -> bool {
-    *once(&case.drops_probabilities, || {
+    matches!(in_the_way(case), Some(InTheWay::Dropout))
+}
+
+/// What is in the way of block-wise attention, worked out once.
+fn in_the_way<'c>(case: &'c ProgramContext<'_>) -> Option<&'c InTheWay> {
+    let find = || {
         let held = case.held(&case.memory.kept.scores);
-        !held.is_empty() && matches!(InTheWay::of(case, &held), Some(InTheWay::Dropout))
-    })
+        if held.is_empty() { None } else { InTheWay::of(case, &held) }
+    };
+    once(&case.in_the_way, find).as_ref()
 }
 
 /// How much more checkpoints of the layers save than attention by blocks, in words, where that is much and no finding of its
@@ -169,7 +175,7 @@ fn of_layers(case: &ProgramContext<'_>, finding: &Finding, has_backward: bool) -
 /// How to keep fewer scores, and what block-wise attention keeps of them where nothing is in its way.
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
     let has_backward = case.memory.has_backward();
-    let in_the_way = InTheWay::of(case, held);
+    let in_the_way = in_the_way(case);
     if has_backward && in_the_way.is_none() {
         finding.why.push_str(&kept(case, held));
     }
@@ -269,11 +275,18 @@ fn is_any_made(
     let program = case.program;
     let outlines: FastSet<Vec<i64>> =
         held.iter().filter_map(|t| case.node(t.buffer)).map(|node| outline(&node.dimensions)).collect();
-    program.instructions.ids().any(|at| {
-        program.opcode_name(at) == opcode
-            && program.shape_of(at).is_some_and(|shape| outlines.contains(&outline(&shape.root().dimensions)))
-            && accept(at)
-    })
+    // Cheaper than their dimensions in order.
+    let counts: FastSet<u64> = held.iter().filter_map(|t| case.node(t.buffer)).map(ShapeNode::element_count).collect();
+    let has_their_shape = |node: &ShapeNode| {
+        node.dimensions.len() > 1
+            && counts.contains(&node.element_count())
+            && outlines.contains(&outline(&node.dimensions))
+    };
+    let meant = program.opcodes.named(|name| name == opcode);
+    let all = program.instructions.opcode.iter().zip(0u32..);
+    all.filter(|(opcode, _)| meant.contains(opcode))
+        .map(|(_, row)| InstructionId(row))
+        .any(|at| program.shape_of(at).is_some_and(|shape| has_their_shape(shape.root())) && accept(at))
 }
 
 /// Whether scores by relative position are shifted into place: padded by a column, or to twice as many, and read anew in
@@ -338,7 +351,7 @@ fn is_of_ring(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
 }
 
 /// What the model does to its scores that JAX's kernels for attention block by block do not.
-enum InTheWay {
+pub(super) enum InTheWay {
     /// Dropout on the probabilities.
     Dropout,
     /// A trained bias for each pair of positions, with the path of the largest.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use super::attention::InTheWay;
 use super::effect::Effect;
 use super::finding::{Finding, Severity};
 use super::libraries::Library;
@@ -59,8 +60,8 @@ pub struct ProgramContext<'a> {
     pub peak: Vec<AtPeak>,
     /// The largest batch that fits, computed on first use.
     pub(super) largest_batch: OnceLock<Option<i64>>,
-    /// Whether dropout on the probabilities of attention is in the way of other attention.
-    pub(super) drops_probabilities: OnceLock<bool>,
+    /// What of the model's attention is in the way of other attention, if anything is.
+    pub(super) in_the_way: OnceLock<Option<InTheWay>>,
     /// See [`Self::decompositions`].
     decompositions: OnceLock<Decompositions>,
     /// Whether a batch normalisation is in the program, computed on first use.
@@ -130,7 +131,7 @@ impl<'a> ProgramContext<'a> {
             before,
             peak,
             largest_batch,
-            drops_probabilities: OnceLock::new(),
+            in_the_way: OnceLock::new(),
             decompositions: OnceLock::new(),
             normalises,
             library,

@@ -105,7 +105,15 @@ const LEAST: u64 = 1 << 20;
 /// Names the kinds of arguments that take most: the largest part of the peak as a cause, others after the causes.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     main(case, findings);
-    for kind in &KINDS {
+    let classes = case.analysis.classes(case.program);
+    let mut sums: BTreeMap<Class, u64> = BTreeMap::new();
+    for (row, ..) in case.arguments() {
+        let base = &case.memory.base[row];
+        let sum = sums.entry(classes.of(base.buffer)).or_default();
+        *sum = sum.saturating_add(base.size);
+    }
+    let is_much = |class: Class| sums.get(&class).is_some_and(|&sum| sum >= LEAST && case.is_share(sum, MUCH));
+    for kind in KINDS.iter().filter(|kind| is_much(kind.0)) {
         let rows = held(case, &[kind.0]);
         let bytes = rows.iter().map(|row| row.0).total();
         let is_named = |finding: &Finding| {
@@ -114,7 +122,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 || KINDS.iter().any(|kind| kind.1 == finding.rule);
             is_about && finding.program == Some(case.row) && names_most(case, finding, &rows, bytes)
         };
-        if bytes < LEAST || !case.is_share(bytes, MUCH) || findings.iter().any(is_named) {
+        if findings.iter().any(is_named) {
             continue;
         }
         let mut found = Vec::new();

@@ -78,6 +78,13 @@ impl OpcodeTable {
         Opcode((self.names.len() - 1) as u8)
     }
 
+    /// The opcodes whose names pass a test, to look for among a program's instructions.
+    #[must_use]
+    pub fn named(&self, accept: impl Fn(&str) -> bool) -> Vec<Opcode> {
+        let rows = self.names.iter().zip(0u8..=255);
+        rows.filter(|(name, _)| accept(name)).map(|(_, row)| Opcode(row)).collect()
+    }
+
     /// Name of an opcode; empty if it is not in the table.
     #[must_use]
     pub fn name(&self, opcode: Opcode) -> &str {

@@ -190,10 +190,8 @@ fn exchanged(program: &Program, (batch, parts): (i64, i64), is_known: impl Fn(i6
 /// Whether a device gets parts of arrays from others, rather than sums alone.
 fn exchanges_parts(program: &Program) -> bool {
     const EXCHANGES: [&str; 4] = ["all-gather", "all-to-all", "ragged-all-to-all", "collective-permute"];
-    program.instructions.ids().any(|at| {
-        let name = program.opcode_name(at);
-        EXCHANGES.iter().any(|exchange| name.starts_with(exchange))
-    })
+    let exchanges = program.opcodes.named(|name| EXCHANGES.iter().any(|exchange| name.starts_with(exchange)));
+    program.instructions.opcode.iter().any(|opcode| exchanges.contains(opcode))
 }
 
 /// What the data flow tells of a buffer.
