@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::batch_size;
-use super::finding::{ChangesResults, Finding, Severity};
+use super::finding::{ChangesResults, Finding, Severity, has_micro_batches};
 use super::gathered::is_gather;
 use super::idle_checkpoint::{AGAIN, BODY, CHECKPOINT};
 use super::included;
@@ -80,7 +80,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     advise(case, &mut finding, is_open);
-    let is_micro = finding.edits().iter().any(|edit| matches!(edit, Edit::Micro(_)));
+    let is_micro = has_micro_batches(finding.edits());
     finding.changes_results =
         if is_micro && case.normalises_over_the_batch() { ChangesResults::Maybe } else { ChangesResults::No };
     findings.push(finding);

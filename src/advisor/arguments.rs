@@ -1,7 +1,5 @@
 //! Rule `arguments`: arguments that alone nearly fill the memory.
 
-use std::collections::HashMap;
-
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, Total, short_names};
@@ -18,14 +16,7 @@ const SHARE: f64 = 0.90;
 
 /// How to shard the class that takes most of the arguments' bytes.
 fn division(case: &ProgramContext<'_>) -> &'static str {
-    let classes = case.analysis.classes(case.program);
-    let mut sums: HashMap<Class, u64> = HashMap::new();
-    for (row, ..) in case.arguments() {
-        let base = &case.memory.base[row];
-        let sum = sums.entry(classes.of(base.buffer)).or_default();
-        *sum = sum.saturating_add(base.size);
-    }
-    match sums.into_iter().max_by_key(|row| (row.1, std::cmp::Reverse(row.0))).map(|row| row.0) {
+    match case.argument_bytes().into_iter().max_by_key(|row| (row.1, std::cmp::Reverse(row.0))).map(|row| row.0) {
         Some(Class::Optimizer) if Library::of(case) == Library::Keras => {
             "most of it is optimizer state, for which alone Keras has no switch: shard it with the weights (FSDP; `keras.distribution.ModelParallel` with a `LayoutMap`)"
         }

@@ -87,6 +87,12 @@ pub enum ChangesResults {
     Yes,
 }
 
+/// Whether some changes run the step on parts of the batch, which keeps results where the loss is a mean over samples.
+#[must_use]
+pub fn has_micro_batches(edits: &[Edit]) -> bool {
+    edits.iter().any(|edit| matches!(edit, Edit::Micro(_)))
+}
+
 impl ChangesResults {
     /// In words, as shown with a remedy.
     #[must_use]
@@ -102,9 +108,7 @@ impl ChangesResults {
     #[must_use]
     pub fn of_results(self, edits: &[Edit]) -> &'static str {
         match self {
-            Self::No if edits.iter().any(|edit| matches!(edit, Edit::Micro(_))) => {
-                "results unchanged if the loss is a mean over samples"
-            }
+            Self::No if has_micro_batches(edits) => "results unchanged if the loss is a mean over samples",
             Self::No => "results unchanged",
             Self::Maybe => "results may change",
             Self::Yes => "results change",
@@ -115,7 +119,7 @@ impl ChangesResults {
     #[must_use]
     pub fn in_short(self, edits: &[Edit]) -> &'static str {
         match self {
-            Self::No if edits.iter().any(|edit| matches!(edit, Edit::Micro(_))) => "same for a mean loss",
+            Self::No if has_micro_batches(edits) => "same for a mean loss",
             Self::No => "same results",
             Self::Maybe => "results may change",
             Self::Yes => "results change",

@@ -1,6 +1,7 @@
 //! The plan: a short list of changes that make a program fit, safest first, with the memory needed after each.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -116,14 +117,29 @@ fn safest(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
 
 /// Drops changes of a plan that is not enough without which the program needs no more.
 fn with_what_helps(case: &ProgramContext<'_>, plan: Plan) -> Plan {
+    let attempt = |edits: &[Edit]| Some(case.try_out(edits)).filter(|prediction| prediction.undecided.is_none());
+    shortened(case, plan, &attempt, &|shorter, plan| shorter.allocated <= plan.allocated)
+}
+
+/// Drops changes of a plan, from last to first, without which an attempt comes to a plan that is still enough.
+fn shortened(
+    case: &ProgramContext<'_>,
+    plan: Plan,
+    attempt: &dyn Fn(&[Edit]) -> Option<Arc<Prediction>>,
+    is_enough: &dyn Fn(&Plan, &Plan) -> bool,
+) -> Plan {
     let mut plan = plan;
     let mut at = plan.edits.len();
     while plan.edits.len() > 1 && at > 0 {
         at -= 1;
-        let prediction = case.try_out(&without(&plan.edits, at));
-        if prediction.undecided.is_none() && prediction.expected() <= plan.allocated {
-            let shorter = of_prediction(case, &prediction, plan.rules.clone(), plan.changes_results);
-            plan = Plan { fits: plan.fits, ..shorter };
+        let Some(prediction) = attempt(&without(&plan.edits, at)) else { continue };
+        let shorter = of_prediction(case, &prediction, plan.rules.clone(), plan.changes_results);
+        if is_enough(&shorter, &plan) {
+            let mut rules = plan.rules.clone();
+            if rules.len() == plan.edits.len() {
+                rules.remove(at);
+            }
+            plan = Plan { rules, ..shorter };
         }
     }
     plan
@@ -264,21 +280,8 @@ fn of_prediction(
 /// Drops changes that the plan does not need in order to fit, from last to first, then checkpoints only as many layers
 /// as necessary.
 fn pruned(case: &ProgramContext<'_>, plan: Plan) -> Plan {
-    let mut plan = plan;
-    let mut at = plan.edits.len();
-    while plan.fits && plan.edits.len() > 1 && at > 0 {
-        at -= 1;
-        let edits = without(&plan.edits, at);
-        let Some(prediction) = case.try_if_it_can_fit(&edits, Depth::Verdict) else { continue };
-        let shorter = of_prediction(case, &prediction, plan.rules.clone(), plan.changes_results);
-        if shorter.fits {
-            let mut rules = plan.rules.clone();
-            if rules.len() == plan.edits.len() {
-                rules.remove(at);
-            }
-            plan = Plan { rules, ..shorter };
-        }
-    }
+    let attempt = |edits: &[Edit]| case.try_if_it_can_fit(edits, Depth::Verdict);
+    let plan = if plan.fits { shortened(case, plan, &attempt, &|shorter, _| shorter.fits) } else { plan };
     // Its setting is one for all layers.
     if Library::of(case) == Library::Tunix { plan } else { fewest_layers(case, plan) }
 }

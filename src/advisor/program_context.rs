@@ -539,6 +539,19 @@ impl<'a> ProgramContext<'a> {
         })
     }
 
+    /// Bytes of the arguments by class.
+    #[must_use]
+    pub fn argument_bytes(&self) -> BTreeMap<Class, u64> {
+        let classes = self.analysis.classes(self.program);
+        let mut sums = BTreeMap::new();
+        for (row, ..) in self.arguments() {
+            let base = &self.memory.base[row];
+            let sum: &mut u64 = sums.entry(classes.of(base.buffer)).or_default();
+            *sum = sum.saturating_add(base.size);
+        }
+        sums
+    }
+
     /// Whether an argument holds a batch.
     #[must_use]
     pub fn is_data(&self, row: usize) -> bool {

@@ -104,14 +104,8 @@ const LEAST: u64 = 1 << 20;
 
 /// Names the kinds of arguments that take most: the largest part of the peak as a cause, others after the causes.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
-    main(case, findings);
-    let classes = case.analysis.classes(case.program);
-    let mut sums: BTreeMap<Class, u64> = BTreeMap::new();
-    for (row, ..) in case.arguments() {
-        let base = &case.memory.base[row];
-        let sum = sums.entry(classes.of(base.buffer)).or_default();
-        *sum = sum.saturating_add(base.size);
-    }
+    let sums = case.argument_bytes();
+    main(case, findings, &sums);
     let is_much = |class: Class| sums.get(&class).is_some_and(|&sum| sum >= LEAST && case.is_share(sum, MUCH));
     for kind in KINDS.iter().filter(|kind| is_much(kind.0)) {
         let rows = held(case, &[kind.0]);
@@ -144,20 +138,21 @@ fn names_most(case: &ProgramContext<'_>, finding: &Finding, rows: &[(u64, usize)
 
 /// Names the kind of argument that takes most, if it is the largest part of the peak and no other finding says so; where
 /// none is, weights and optimizer state together.
-fn main(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
-    let sum = |rows: &[(u64, usize)]| rows.iter().map(|row| row.0).total();
-    let largest = KINDS.iter().map(|kind| (held(case, &[kind.0]), kind)).max_by_key(|row| sum(&row.0));
-    if let Some((rows, kind)) = largest
-        && case.is_share(sum(&rows), SHARE)
+fn main(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, sums: &BTreeMap<Class, u64>) {
+    let sum = |class: Class| sums.get(&class).copied().unwrap_or(0);
+    let largest = KINDS.iter().map(|kind| (sum(kind.0), kind)).max_by_key(|row| row.0);
+    if let Some((bytes, kind)) = largest
+        && case.is_share(bytes, SHARE)
     {
-        if is_largest(case, &[kind.0], sum(&rows)) && !is_told(case, findings, &rows, sum(&rows)) {
+        let rows = held(case, &[kind.0]);
+        if is_largest(case, &[kind.0], bytes) && !is_told(case, findings, &rows, bytes) {
             report(case, findings, &rows, kind);
         }
         return;
     }
     let both = [Class::Weight, Class::Optimizer];
     let rows = held(case, &both);
-    let bytes = sum(&rows);
+    let bytes = rows.iter().map(|row| row.0).total();
     let less = (bytes as f64 * CLEARLY_LESS) as u64;
     if case.memory.has_backward()
         && case.is_share(bytes, TOGETHER)

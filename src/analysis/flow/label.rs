@@ -151,13 +151,11 @@ impl Labels {
             return own.or_else(|| Some(Label::plain(copy)));
         }
         // State that layers write to, each its slice, such as a cache.
-        let state = if opcode(program, at) == Opcode::WHILE && !value.index.is_empty() {
-            copied_state(program, &self.loops, at, &value.index)
-        } else {
-            None
-        };
-        if let Some(path) = state.map(|argument| program.text.op_name(argument)).filter(|path| !path.is_empty()) {
-            return updated_argument(program, buffer).or_else(|| Some(Label::plain(format!("{COPY_OF}{path}"))));
+        if opcode(program, at) == Opcode::WHILE
+            && !value.index.is_empty()
+            && let Some(copy) = self.copy_of_state(program, at, &value.index)
+        {
+            return updated_argument(program, buffer).or(Some(copy));
         }
         // Rows that are added up in an array like a weight are its gradient, whatever product they come from.
         let scattered = scope::path(&own).last().copied().filter(|operation| operation.starts_with("scatter"));
@@ -213,6 +211,12 @@ impl Labels {
             && self.copied_argument(program, &value).is_some_and(|path| !path.is_empty())
     }
 
+    /// The label of an element of a loop's state that is a copy of an argument, which the loop writes to.
+    fn copy_of_state(&self, program: &Program, at: InstructionId, index: &[i64]) -> Option<Label> {
+        let path = program.text.op_name(copied_state(program, &self.loops, at, index)?);
+        (!path.is_empty()).then(|| Label::plain(format!("{COPY_OF}{path}")))
+    }
+
     /// The label of what a loop passes from step to step, or of the empty array that it begins as: that of what the loop's
     /// body makes of it.
     fn in_loop(&self, program: &Program, value: &Value, known: &mut Arguments) -> Option<Label> {
@@ -240,9 +244,8 @@ impl Labels {
                 continue;
             }
             // Whatever writes its slices.
-            let copied = copied_state(program, &self.loops, at, &index).map(|argument| program.text.op_name(argument));
-            if let Some(path) = copied.filter(|path| !path.is_empty()) {
-                return Some(Label::plain(format!("{COPY_OF}{path}")));
+            if let Some(copy) = self.copy_of_state(program, at, &index) {
+                return Some(copy);
             }
             let name = self.loops.op_name(program, end.at);
             if !is_plain(&name) {

@@ -238,9 +238,10 @@ pub struct GroupDiff {
 impl GroupDiff {
     /// A row without buffers and shapes.
     pub(crate) fn of(class: &'static str, scope: &str, before: u64, after: u64) -> Self {
+        let change = crate::analysis::compare::Change::of(before, after).name();
         Self {
-            change: crate::analysis::compare::Change::of(before, after).name(),
-            change_words: crate::analysis::compare::Change::of(before, after).name(),
+            change,
+            change_words: change,
             class: class.into(),
             scope: scope.to_owned(),
             before,

@@ -2,7 +2,7 @@
 
 use egui::{Frame, Margin, Rect, Sense, Ui, Vec2};
 
-use crate::advisor::{Advice, ChangesResults, Finding};
+use crate::advisor::{Advice, ChangesResults, Finding, has_micro_batches};
 use crate::analysis::what_if::{Depth, Edit};
 use crate::model::{MemorySpace, UnitSystem};
 use crate::ui::part::outcome::look;
@@ -114,7 +114,7 @@ const MICRO: &str = "The batch is computed in parts, one after the other, and th
 /// Where the advisor would make the batch smaller: as many micro-batches, or as many as are on, unless it has those itself.
 fn micro_batches(advice: Option<&Advice>, program: usize, changes: &Changes) -> Option<Edit> {
     let own = || advice.into_iter().flat_map(|advice| &advice.findings).filter(|f| f.program == Some(program));
-    if own().any(|finding| finding.edits().iter().any(|edit| matches!(edit, Edit::Micro(_)))) {
+    if own().any(|finding| has_micro_batches(finding.edits())) {
         return None;
     }
     let batch = advice?.batches.iter().find(|batch| batch.program == program);
