@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::activations;
 use super::finding::{ChangesResults, Finding};
+use super::in_the_way::InTheWay;
 use super::library::{KerasAttention, Library};
 use super::precision::computes_in_16_bits;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
@@ -147,7 +148,7 @@ pub fn has_dropout(case: &ProgramContext<'_>) -> bool {
 fn in_the_way<'c>(case: &'c ProgramContext<'_>) -> Option<&'c InTheWay> {
     let find = || {
         let held = case.held(&case.memory.kept.scores);
-        if held.is_empty() { None } else { InTheWay::of(case, &held) }
+        if held.is_empty() { None } else { find_in_the_way(case, &held) }
     };
     once(&case.in_the_way, find).as_ref()
 }
@@ -350,18 +351,6 @@ fn is_of_ring(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
     stacked.saturating_mul(2) > all && program.instructions.ids().any(passes_on)
 }
 
-/// What the model does to its scores that JAX's kernels for attention block by block do not.
-pub(super) enum InTheWay {
-    /// Dropout on the probabilities.
-    Dropout,
-    /// A trained bias for each pair of positions, with the path of the largest.
-    Bias(String),
-    /// A term for the distance of each pair of positions, made of the queries: as in Transformer-XL.
-    Relative,
-    /// No softmax at all: another function of each score, as in HSTU.
-    NoSoftmax,
-}
-
 /// Words in the paths of arguments that are trained biases of scores: by the distance of the positions, as in T5 or Swin.
 const BIASES: [&str; 4] = ["relative_attention_bias", "relative_position_bias", "rel_pos_bias", "position_bias"];
 
@@ -375,78 +364,47 @@ const SOFTMAX: [&str; 2] = ["softmax", "dot_product_attention"];
 /// Words in the names of operations that draw what dropout drops.
 const DRAWS: [&str; 3] = ["bernoulli", "dropout", "random_bits"];
 
-impl InTheWay {
-    fn of(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<Self> {
-        let mut biases: Vec<_> =
-            case.arguments().filter(|argument| BIASES.iter().any(|word| argument.1.contains(word))).collect();
-        biases.sort_by_key(|argument| std::cmp::Reverse(case.memory.base[argument.0].size));
-        if let Some((_, path, ..)) = biases.first() {
-            return Some(Self::Bias((*path).to_owned()));
-        }
-        let program = case.program;
-        let is_by_distance = |at: InstructionId| {
-            let name = program.text.op_name(at).to_ascii_lowercase();
-            BY_DISTANCE.iter().any(|word| name.contains(word))
-        };
-        if are_shifted(case, held) || is_any_made(case, held, "add", &is_by_distance) {
-            return Some(Self::Relative);
-        }
-        let elements = |at: InstructionId| program.shape_of(at).map(|shape| shape.root().element_count());
-        let of_scores: FastSet<u64> =
-            held.iter().filter_map(|t| case.node(t.buffer)).map(crate::model::ShapeNode::element_count).collect();
-        let is_exponential = |at: InstructionId| {
-            program.opcode_name(at) == "exponential" && elements(at).is_some_and(|count| of_scores.contains(&count))
-        };
-        // Of a stack of scores each step makes one.
-        let is_stacked = held.iter().any(|t| case.memory.kept.is_stack(t.family));
-        // A softmax may be computed in parts of another size.
-        let is_named = |at: InstructionId| {
-            let name = program.text.op_name(at).to_ascii_lowercase();
-            SOFTMAX.iter().any(|word| name.contains(word))
-        };
-        let has = |accept: &dyn Fn(InstructionId) -> bool| program.instructions.ids().any(accept);
-        if !is_stacked && !has(&is_exponential) && !has(&is_named) {
-            return Some(Self::NoSoftmax);
-        }
-        // What is drawn is compared with the share that is dropped.
-        let is_drawn = |at: InstructionId| {
-            program.text.op_name(at).split('/').any(|part| {
-                let part = part.to_ascii_lowercase();
-                DRAWS.iter().any(|word| part.contains(word))
-            })
-        };
-        is_any_made(case, held, "compare", &is_drawn).then_some(Self::Dropout)
+/// What is in the way, from the scores at the peak.
+fn find_in_the_way(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<InTheWay> {
+    let mut biases: Vec<_> =
+        case.arguments().filter(|argument| BIASES.iter().any(|word| argument.1.contains(word))).collect();
+    biases.sort_by_key(|argument| std::cmp::Reverse(case.memory.base[argument.0].size));
+    if let Some((_, path, ..)) = biases.first() {
+        return Some(InTheWay::Bias((*path).to_owned()));
     }
-
-    /// `each` is what to do besides with the blocks of queries.
-    fn words(&self, is_gpu: bool, each: &str) -> String {
-        match self {
-            Self::Dropout if is_gpu => {
-                "; it has no dropout on the probabilities, which this model uses: without it, or with dropout on the attention's result instead".to_owned()
-            }
-            Self::NoSoftmax if is_gpu => format!(
-                "; it computes a softmax, which these scores have not: blocks of queries in `jax.lax.map`{each} do the same for any function of them"
-            ),
-            Self::Dropout => {
-                "; neither has dropout on the probabilities, which this model uses: without it, or with dropout on the attention's result instead".to_owned()
-            }
-            Self::NoSoftmax => format!(
-                "; both compute a softmax, which these scores have not: blocks of queries in `jax.lax.map`{each} do the same for any function of them"
-            ),
-            Self::Relative if is_gpu => format!(
-                "; this model adds a term by relative position to its scores, which it takes as `bias`, an array of all pairs, as large as the scores: blocks of queries in `jax.lax.map`{each} need none"
-            ),
-            Self::Relative => format!(
-                "; this model adds a term by relative position to its scores, which splash attention does not take, and flash attention only as an array of all pairs (`ab`), as large as the scores: blocks of queries in `jax.lax.map`{each} need none"
-            ),
-            Self::Bias(path) if is_gpu => format!(
-                "; this model adds a trained bias to its scores (`{path}`), which it takes as `bias`, an array of all pairs, whose gradient is as large as the scores"
-            ),
-            Self::Bias(path) => format!(
-                "; this model adds a trained bias to its scores (`{path}`), which splash attention does not take, and flash attention only as an array of all pairs (`ab`), whose gradient is as large as the scores"
-            ),
-        }
+    let program = case.program;
+    let is_by_distance = |at: InstructionId| {
+        let name = program.text.op_name(at).to_ascii_lowercase();
+        BY_DISTANCE.iter().any(|word| name.contains(word))
+    };
+    if are_shifted(case, held) || is_any_made(case, held, "add", &is_by_distance) {
+        return Some(InTheWay::Relative);
     }
+    let elements = |at: InstructionId| program.shape_of(at).map(|shape| shape.root().element_count());
+    let of_scores: FastSet<u64> =
+        held.iter().filter_map(|t| case.node(t.buffer)).map(crate::model::ShapeNode::element_count).collect();
+    let is_exponential = |at: InstructionId| {
+        program.opcode_name(at) == "exponential" && elements(at).is_some_and(|count| of_scores.contains(&count))
+    };
+    // Of a stack of scores each step makes one.
+    let is_stacked = held.iter().any(|t| case.memory.kept.is_stack(t.family));
+    // A softmax may be computed in parts of another size.
+    let is_named = |at: InstructionId| {
+        let name = program.text.op_name(at).to_ascii_lowercase();
+        SOFTMAX.iter().any(|word| name.contains(word))
+    };
+    let has = |accept: &dyn Fn(InstructionId) -> bool| program.instructions.ids().any(accept);
+    if !is_stacked && !has(&is_exponential) && !has(&is_named) {
+        return Some(InTheWay::NoSoftmax);
+    }
+    // What is drawn is compared with the share that is dropped.
+    let is_drawn = |at: InstructionId| {
+        program.text.op_name(at).split('/').any(|part| {
+            let part = part.to_ascii_lowercase();
+            DRAWS.iter().any(|word| part.contains(word))
+        })
+    };
+    is_any_made(case, held, "compare", &is_drawn).then_some(InTheWay::Dropout)
 }
 
 /// How to compute the attention of a program block by block.

@@ -17,6 +17,7 @@ mod frozen;
 mod gathered;
 mod gradients;
 mod idle_checkpoint;
+mod in_the_way;
 mod included;
 pub mod ipu;
 mod layout_copy;

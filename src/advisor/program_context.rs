@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use super::attention::InTheWay;
 use super::effect::Effect;
 use super::finding::{Finding, Severity};
+use super::in_the_way::InTheWay;
 use super::libraries::Library;
 use super::tried::Tried;
 use crate::analysis::class::Class;
