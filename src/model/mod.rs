@@ -35,7 +35,7 @@ pub use dimension_numbers::{ConvolutionNumbers, DimensionNumbers, DotNumbers, Ga
 pub use element_type::ElementType;
 pub use failure::{
     BfcBin, BfcChunk, Failure, FailureKind, FailureValue, ListedAllocation, PeakBuffer, PrintedSize, RematWarning,
-    Shortage, Speaker, error_page,
+    Shortage, Speaker, error_page, without_escaped_quotes,
 };
 pub use fast::{FastMap, FastSet};
 pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, ShapeId, StringId};

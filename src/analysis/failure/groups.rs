@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::ListingGroup;
 use crate::analysis::names::scope;
-use crate::model::{Bytes, Failure, FailureKind};
+use crate::model::{Bytes, Failure, FailureKind, without_escaped_quotes};
 
 /// A name with `*` for each number in it.
 fn folded(name: &str) -> String {
@@ -25,7 +25,8 @@ pub fn groups(failure: &Failure) -> (Vec<ListingGroup>, Option<Bytes>) {
     let mut listed = Bytes::ZERO;
     let mut add = |number: u32, bytes: Bytes, shape: Option<&str>, name: &str, op: Option<&str>| {
         listed += bytes;
-        let op = op.map(scope::without_attributes);
+        let op = op.map(without_escaped_quotes);
+        let op = op.as_deref().map(scope::without_attributes);
         let op = op.as_deref();
         // Same size, shape and operation: one line. Numbers differ from layer to layer and from instruction to
         // instruction.

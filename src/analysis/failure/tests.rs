@@ -1,7 +1,7 @@
 //! Tests of explanations: shortage, fragmentation, and a title for every kind.
 
 use super::*;
-use crate::model::{FailureValue, PrintedSize};
+use crate::model::{FailureValue, ListedAllocation, PrintedSize};
 
 fn failure(kind: FailureKind, sizes: &[(&'static str, u64)]) -> Failure {
     let mut failure = Failure { kind, is_error: true, ..Failure::default() };
@@ -21,6 +21,19 @@ fn fragmentation_is_told_from_shortage() {
     assert_eq!(cause(&cached), Cause::CachedInPieces);
     let unknown = failure(FailureKind::XlaRuntimeAlloc, &[("requested", 8)]);
     assert_eq!(cause(&unknown), Cause::Unknown);
+}
+
+#[test]
+fn rows_have_the_names_of_the_program_not_of_the_log() {
+    let mut listed = failure(FailureKind::TpuHbmListing, &[]);
+    listed.allocations = vec![ListedAllocation {
+        number: 1,
+        size: Some(PrintedSize { text: None, bytes: Bytes(64) }),
+        op_name: Some(r"params[\'w\']".to_owned()),
+        ..ListedAllocation::default()
+    }];
+    let explained = explain(&listed, false);
+    assert_eq!(explained.groups[0].op_name.as_deref(), Some("params['w']"));
 }
 
 #[test]

@@ -281,8 +281,7 @@ fn read_shape(entry: &mut ListedAllocation, text: &str, whole: bool) {
 
 fn read_operator(entry: &mut ListedAllocation, text: &str, whole: bool) {
     entry.op_type = quoted(text, "op_type=\"").map(ToOwned::to_owned);
-    // A log of a log has `params[\'w\']`.
-    entry.op_name = quoted(text, "op_name=\"").map(|name| name.replace("\\'", "'"));
+    entry.op_name = quoted(text, "op_name=\"").map(ToOwned::to_owned);
     if let Some(file) = quoted(text, "source_file=\"") {
         let line = text.find("source_line=").map(|at| &text[at + "source_line=".len()..]);
         let line = line.map(|rest| rest.split_whitespace().next().unwrap_or(""));
@@ -342,6 +341,14 @@ mod tests {
         assert_eq!(entries[1].label_head.as_deref(), Some("deduplicated constant"));
         assert_eq!(entries[1].expansion, Some(1.0));
         assert_eq!(entries[1].allocation_type.as_deref(), Some("global"));
+    }
+
+    /// What the report has of a message is what the message has: quotes that another log escaped stay escaped, so that
+    /// one can search for them.
+    #[test]
+    fn names_are_as_printed() {
+        let listing = LISTING.replace("a/b", r"params[\'w\']");
+        assert_eq!(entries(&listing, false)[0].op_name.as_deref(), Some(r"params[\'w\']"));
     }
 
     #[test]

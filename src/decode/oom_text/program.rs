@@ -10,6 +10,7 @@ use super::bfc::agrees;
 use crate::model::{
     Allocation, Assigned, BufferId, Bytes, Failure, FailureKind, InstructionId, ListedAllocation, MemorySpace,
     Metadata, NO_ROW, Opcode, PrintedSize, Program, ProgramText, ProgramTextHandle, Shape, ShapeId, SourceLine,
+    without_escaped_quotes,
 };
 
 /// What an entry is for.
@@ -200,7 +201,7 @@ fn exact(size: &PrintedSize, shape: &Shape) -> Bytes {
 fn metadata(op_name: Option<&str>, op_type: Option<&str>, source: Option<&(String, i32)>) -> Metadata {
     let line = source.map(|(file, line)| SourceLine { file: file.clone(), line: *line, ..SourceLine::default() });
     Metadata {
-        op_name: op_name.unwrap_or_default().to_owned(),
+        op_name: without_escaped_quotes(op_name.unwrap_or_default()),
         op_type: op_type.unwrap_or_default().to_owned(),
         stack: line.iter().cloned().collect(),
         source: line,

@@ -133,7 +133,7 @@ pub struct ListedAllocation {
     pub operator: Option<String>,
     /// Framework op type.
     pub op_type: Option<String>,
-    /// Framework op name.
+    /// Framework op name, as printed; a log of a log escapes its quotes (`without_escaped_quotes`).
     pub op_name: Option<String>,
     /// Source file and line.
     pub source: Option<(String, i32)>,
@@ -162,7 +162,7 @@ pub struct PeakBuffer {
     pub number: u32,
     /// Size.
     pub size: Option<PrintedSize>,
-    /// Framework op name.
+    /// Framework op name, as printed.
     pub op_name: Option<String>,
     /// Source file and line.
     pub source: Option<(String, i32)>,
@@ -174,6 +174,12 @@ pub struct PeakBuffer {
     pub shape: Option<Shape>,
     /// Whether it is a parameter or part of one.
     pub entry_parameter: bool,
+}
+
+/// A name as the program has it: a log of a log prints `params['w']` as `params[\'w\']`.
+#[must_use]
+pub fn without_escaped_quotes(name: &str) -> String {
+    name.replace("\\'", "'")
 }
 
 /// A bin (size class) of a BFC allocator.
