@@ -56,9 +56,9 @@ struct Search<'a> {
     /// Families by the instruction that makes them.
     made_by: FastMap<u32, Vec<u32>>,
     known: FastMap<u32, bool>,
-    /// The entry's schedule.
+    /// The schedule of the computation that the layers run in.
     schedule: &'a [u32],
-    /// Place in the entry's schedule, by instruction; [`NO_ROW`] for one of another computation.
+    /// Place in that schedule, by instruction; [`NO_ROW`] for one of another computation.
     places: Vec<u32>,
     /// What takes an element of what is computed in the entry, by the instruction that computes it and the element, once
     /// somebody asked.
@@ -67,6 +67,22 @@ struct Search<'a> {
     ready: Vec<u32>,
     /// What reads the result of an instruction of the entry, once somebody asked.
     users: OnceCell<FastMap<u32, Vec<u32>>>,
+}
+
+/// The schedule of the computation that makes most of what layers keep: the entry's, or that of a loop over micro-batches.
+fn schedule_of_layers<'a>(program: &'a Program, families: &Families, turn: &Turn) -> &'a [u32] {
+    let mut bytes: FastMap<u32, u64> = FastMap::default();
+    for (family, layer) in families.list.iter().zip(&turn.layer_of) {
+        let is_kept = layer.is_some() && 2 * family.first < turn.at && 2 * family.last >= turn.at;
+        let made = program.buffers.instruction_of(family.root).filter(|_| is_kept);
+        if let Some(of) = made.and_then(|made| program.computation_of(made)) {
+            let sum = bytes.entry(of.0).or_default();
+            *sum = sum.saturating_add(family.size);
+        }
+    }
+    let most = bytes.into_iter().max_by_key(|&(of, bytes)| (bytes, std::cmp::Reverse(of)));
+    let most = most.and_then(|(of, _)| program.computations.get(of as usize));
+    most.or_else(|| program.entry_computation()).map_or(&[][..], |of| of.schedule.as_slice())
 }
 
 impl<'a> Search<'a> {
@@ -78,7 +94,7 @@ impl<'a> Search<'a> {
             }
         }
         let weights = memory.weights(program);
-        let schedule = program.entry_computation().map_or(&[][..], |entry| entry.schedule.as_slice());
+        let schedule = schedule_of_layers(program, &memory.families, turn);
         let mut ready = vec![0u32; program.instructions.len()];
         for (row, _, reader) in turn.late_reads() {
             let made = memory.families.list.get(row as usize).map_or(0, |family| 2 * family.first);

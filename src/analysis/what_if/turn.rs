@@ -15,6 +15,7 @@ use super::evicted::{Evicted, OnChip, computed_on_chip};
 use super::rounds::Round;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::flow::collective::holds_gathered;
+use crate::analysis::flow::hands_on;
 use crate::analysis::layer_use::{LayerUse, Mark};
 use crate::analysis::names::layer::{Layer, Layers};
 use crate::analysis::names::lookup::{is_rematerialised, op_name};
@@ -58,7 +59,7 @@ pub struct Turn {
     reads: Vec<Read>,
     /// Time of the first read after the turn, by family.
     needed_at: Vec<Option<u32>>,
-    /// The same, but for reads that only compute something of the same layer again.
+    /// The same, but for reads that only compute something of the same layer again or only move the value.
     needed_by_others: Vec<Option<u32>>,
     /// Reads after the turn: family, time and the instruction that reads; ascending.
     late_reads: Vec<(u32, u32, u32)>,
@@ -287,7 +288,8 @@ impl Turn {
             let time = clock.time_of(point);
             turn.needed_at[family].get_or_insert(time);
             let own = turn.layer_of[family];
-            if own.is_none() || again.get(&InstructionId(reader)).copied() != own {
+            let computes = own.is_none() || again.get(&InstructionId(reader)).copied() != own;
+            if computes && !only_moves(program, InstructionId(reader)) {
                 turn.needed_by_others[family].get_or_insert(time);
             }
             turn.late_reads.push((family as u32, time, reader));
@@ -348,7 +350,7 @@ impl Turn {
         first_reads(families, rows, &self.needed_at)
     }
 
-    /// As [`Self::needed_from`], but for reads that only compute something of the same layer again.
+    /// As [`Self::needed_from`], but for reads that only compute something of the same layer again or only move the value.
     #[must_use]
     pub fn needed_by_others_from(&self, families: &Families, rows: &[u32]) -> Option<u32> {
         first_reads(families, rows, &self.needed_by_others)
@@ -416,6 +418,11 @@ impl Turn {
     pub fn reads(&self) -> &[Read] {
         &self.reads
     }
+}
+
+/// Whether an instruction computes nothing of what it reads: the compiler may copy values of many layers before it needs any.
+fn only_moves(program: &Program, at: InstructionId) -> bool {
+    hands_on(program, at) || matches!(program.opcode_name(at), "copy" | "slice")
 }
 
 /// Reads that are ordered by time, ordered by family, then time, then the rest of them.
