@@ -17,6 +17,7 @@ mod between;
 mod borrowed;
 mod by_size;
 mod by_width;
+mod carries;
 mod delayed;
 mod dimension;
 mod divide;

@@ -161,7 +161,11 @@ impl State<'_> {
             let over = parts.backward.get(parts.backward.partition_point(|&at| at <= segment.backward)).copied();
             let times = (segment.needed, segment.backward, over.unwrap_or(u32::MAX));
             for &row in &segment.forward {
-                if self.compute_again(turn, parts, row, times) {
+                let Some(end) = parts.last_read(row, &is_meant) else { continue };
+                // What is kept only for what the compiler computes again early, which its layer does now, or to add it up
+                // again.
+                let is_left = turn.is_read_again(row) || parts.is_summed(row);
+                if self.compute_again(turn, (end, is_left), row, times) {
                     cut += 1;
                     cut_bytes = cut_bytes.saturating_add(memory.family_bytes[row as usize]);
                 }
@@ -314,23 +318,21 @@ impl State<'_> {
         is_any
     }
 
-    /// Splits the live range of a segment's family in two: in the forward pass, and from when the backward pass
+    /// Splits the live range of a segment's family in two: in the forward pass, up to its last read there, and from when the backward pass
     /// recomputes it, at the second of three times, to when the next segment does. From the first the compiler may read it
-    /// to recompute others, which it then does with the rest of the layer.
-    fn compute_again(&mut self, turn: &Turn, parts: &Segments, row: u32, times: (u32, u32, u32)) -> bool {
+    /// to recompute others, which it then does with the rest of the layer; what is left to those is not kept till then.
+    fn compute_again(&mut self, turn: &Turn, (end, is_left): (u32, bool), row: u32, times: (u32, u32, u32)) -> bool {
         let (needed, backward, over) = times;
         let (first, last) = self.spans[row as usize];
-        let end = parts.last_reads[row as usize];
-        if end == NO_ROW || first >= turn.at {
+        if first >= turn.at {
             return false;
         }
         if last <= needed {
-            // What is kept only for what the compiler computes again early, which its layer does now.
-            let is_kept = turn.is_read_again(row) && end < last;
-            if is_kept {
+            let is_cut = is_left && end < last;
+            if is_cut {
                 self.spans.to_mut()[row as usize].1 = end.max(first);
             }
-            return is_kept;
+            return is_cut;
         }
         // What the compiler computes again before the turn is computed again with its layer alone.
         let is_early = turn.is_again(row) && !turn.is_by_use && end <= first;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use rayon::prelude::*;
 
+use super::carries::{Summed, keep_sums};
 use super::delayed::{Delayed, delayed};
 use super::saved_for_backward::SavedForBackward;
 use super::turn::{Read, Turn};
@@ -59,9 +60,11 @@ pub struct Segments {
     pub backward: Vec<u32>,
     /// Time of the last read in the forward pass, by family; `NO_ROW` for what its segment cannot recompute when the
     /// backward pass needs it, as another one reads it, and for what is in no segment.
-    pub last_reads: Vec<u32>,
+    last_reads: Vec<u32>,
     /// Families that segments read from others, each with the segment: their inputs.
     pub inputs: Vec<(u32, u32)>,
+    /// Parts of sums that are the inputs of segments.
+    summed: Summed,
     /// Inputs of segments that are in on-chip memory alone: bytes, time at which they are made, and the segment.
     pub on_chip: Vec<(u64, u32, u32)>,
 }
@@ -202,7 +205,25 @@ impl Segments {
         let useful = useful(program, named, turn, (&of_read, &of_family));
         let mut inputs = inputs(families, turn, &of_read, &of_family, &useful);
         add_hidden_inputs(families, &mut segments, &mut inputs, &on_chip);
-        Self { on_chip, inputs, list: segments, backward, last_reads }
+        let mut summed = keep_sums(program, named, turn, (&of_read, &of_family), &mut inputs);
+        summed.retain(|&family, _| !is_checkpointed(family));
+        Self { on_chip, inputs, summed, list: segments, backward, last_reads }
+    }
+
+    /// Time of the last read of a family in the forward pass, where some segments are checkpointed; `None` for what its
+    /// segment cannot recompute when the backward pass needs it, as another one reads it, and for what is in no segment.
+    #[must_use]
+    pub fn last_read(&self, family: u32, is_meant: &[bool]) -> Option<u32> {
+        let own = self.last_reads.get(family as usize).copied().filter(|&time| time != NO_ROW);
+        let is_checkpointed = |&segment: &u32| is_meant.get(segment as usize) == Some(&true);
+        let part = || self.summed.get(&family).filter(|part| part.1.iter().all(is_checkpointed));
+        own.or_else(|| part().map(|part| part.0))
+    }
+
+    /// Whether a family is part of a sum that is kept instead.
+    #[must_use]
+    pub fn is_summed(&self, family: u32) -> bool {
+        self.summed.contains_key(&family)
     }
 }
 
