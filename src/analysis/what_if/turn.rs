@@ -165,12 +165,12 @@ impl Turn {
             again = computed.layers(&used.marks, |point| layer_at(&used_at, point));
             add_backward_only(program, live, (&marks, end), |point| layer_at(&used_at, point), &mut again);
             add_copies(program, live.sequence(), &mut again);
-            let place = |(row, (family, pass)): (usize, (&Family, &Pass))| {
+            let place = |(row, (family, _)): (usize, (&Family, &Pass))| {
                 let made = program.buffers.instruction_of(family.root);
                 if let Some(&layer) = made.and_then(|made| again.get(&made)) {
                     return Some(layer);
                 }
-                let is_forward = *pass != Pass::Backward && 2 * family.first < at;
+                let is_forward = 2 * family.first < at;
                 let point = points.get(family.first as usize).copied().filter(|_| is_forward)?;
                 layer_at(&used_at, gathered[row].or_else(|| evicted.made(row)).unwrap_or(point))
             };
@@ -369,10 +369,10 @@ impl Turn {
     }
 
     /// Whether an operation of a pass counts as one of the forward pass, before the turn: where no name tells its layer,
-    /// one without a name does.
+    /// one without a name does, and one of the backward pass that runs before it.
     #[must_use]
     pub fn is_forward(&self, pass: Pass) -> bool {
-        pass == Pass::Forward || (pass == Pass::Unknown && self.is_by_use)
+        pass == Pass::Forward || (self.is_by_use && matches!(pass, Pass::Unknown | Pass::Backward))
     }
 
     /// Whether a family holds what was computed before, by the compiler's own choice.
