@@ -5,7 +5,7 @@ use super::batch_by_shape;
 use super::by_size::BySize;
 use super::follows::Follows;
 use super::global_batch::GlobalBatch;
-use super::memory::{Memory, Owner};
+use super::memory::{Item, Memory, Owner};
 use super::resize;
 use super::saved_for_backward::{LEAST_CUT, is_among};
 use super::state::State;
@@ -13,7 +13,7 @@ use crate::analysis::flow::collective::{holds_gathered, is_all_gather};
 use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
-use crate::model::{FastMap, FastSet, Opcode, Program, outline};
+use crate::model::{FastMap, FastSet, Opcode, Program, ShapeNode, outline};
 
 /// The compiler folds rows of the image into a batch below this, and so computes convolutions in other shapes.
 const FOLDED_BELOW: i64 = 8;
@@ -85,6 +85,24 @@ impl Memory {
             Some(node.dimensions.get(place)? / batch)
         });
         pictures.min().unwrap_or(1).max(1)
+    }
+}
+
+/// An argument of which one dimension follows the batch.
+struct BatchOfData {
+    sizes: Vec<i64>,
+    place: usize,
+}
+
+impl BatchOfData {
+    /// Whether an array of which more dimensions seem to follow the batch has the same sizes in them, as a copy of the argument
+    /// has where there are as many layers as samples: then one of them is not of the batch.
+    fn has_as_well(&self, node: &ShapeNode, follows: Follows) -> bool {
+        let set = follows.set();
+        set.count_ones() > 1
+            && set >> self.place & 1 == 1
+            && node.dimensions.len() == self.sizes.len()
+            && follows.dimensions().all(|at| node.dimensions.get(at) == self.sizes.get(at))
     }
 }
 
@@ -211,6 +229,7 @@ impl State<'_> {
             None => Follows::Unknown,
         };
         let is_data = |owner| matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
+        let of_data = self.batch_of_data(followed);
         // The dimension of a single sample is often left out.
         let is_of_one = |owner| {
             let Owner::Family(row) = owner else { return false };
@@ -239,7 +258,11 @@ impl State<'_> {
                 is_alone && sizes.len() > 2 && sizes[0] == 1 && node.element_type.is_float() && !of_one.contains(sizes)
             };
             let at: Vec<usize> = match follows {
-                Follows::In(_) => follows.dimensions().filter(|&at| at < node.dimensions.len()).collect(),
+                Follows::In(_) => {
+                    let of_data = of_data.iter().find(|data| data.has_as_well(node, follows)).map(|data| data.place);
+                    let is_meant = |at: &usize| *at < node.dimensions.len() && of_data.is_none_or(|place| place == *at);
+                    follows.dimensions().filter(is_meant).collect()
+                }
                 _ if !is_data && by_size.is_weight(node) => is_sample().then_some(0).into_iter().collect(),
                 Follows::Nowhere if !is_data && node.element_type.is_float() => Vec::new(),
                 _ => {
@@ -261,6 +284,20 @@ impl State<'_> {
         self.may_stay |= may_stay;
         self.scale_folded_scores(held, &scale, accept);
         self.scale_flat_logits(held, &scale, accept);
+    }
+
+    /// The arguments of which one dimension alone follows the batch.
+    fn batch_of_data(&self, followed: &[Follows]) -> Vec<BatchOfData> {
+        let memory = self.memory;
+        let is_data = |item: &Item| matches!(item.owner, Owner::Base(row) if memory.is_data(row as usize));
+        let data = memory.items.iter().zip(followed).filter(|(item, _)| is_data(item));
+        let known = data.filter_map(|(item, follows)| {
+            let mut places = follows.dimensions();
+            let (place, None) = (places.next()?, places.next()) else { return None };
+            let sizes = resize::node_of(self.program, item.buffer)?.dimensions.to_vec();
+            Some(BatchOfData { sizes, place })
+        });
+        known.collect()
     }
 
     /// Scales logits that lie in one dimension, samples and words together, and those of positions of which the last is cut
