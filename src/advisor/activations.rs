@@ -413,12 +413,20 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
         return false;
     }
     let Some(patterns) = stages::worthwhile(case, patterns) else {
-        in_parts(case, finding);
+        in_parts(case, finding, 0);
         finding.advice.push("`jax.checkpoint` around each block of layers, not around the whole model, which leaves the peak as it is; no repeated blocks are recognised in the names (a `jax.named_scope` around each, with its number, would show what checkpointing it saves)".to_owned());
         return true;
     };
     let edits = vec![stages::edit(&patterns)];
     let saved = case.saved(&case.try_out(&edits));
+    let is_little = saved.saturating_mul(LITTLE) < bytes;
+    if is_little && in_parts(case, finding, saved.saturating_mul(2)) {
+        if case.is_worth(saved) {
+            let how = remat_each(case, &patterns);
+            finding.advice.push(format!("{how}; this alone saves {}", Bytes(saved).short()));
+        }
+        return true;
+    }
     if case.is_worth(saved) {
         case.fill(finding, edits);
         included::say(case, finding, (bytes, saved), "layers");
@@ -436,8 +444,6 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
             }
             None => finding.advice.push(how),
         }
-    } else {
-        in_parts(case, finding);
     }
     true
 }
@@ -457,15 +463,21 @@ fn remat_each(case: &ProgramContext<'_>, patterns: &[String]) -> String {
 /// Share of what a program needs by which it may be over and almost fit.
 const ALMOST: f64 = 0.10;
 
-/// Suggests micro-batches for activations that no checkpoint removes.
-fn in_parts(case: &ProgramContext<'_>, finding: &mut Finding) {
+/// Part of the bytes that are kept below which checkpoints save little.
+const LITTLE: u64 = 4;
+
+/// Suggests micro-batches for activations that no checkpoint removes, if they save more than `least` bytes.
+fn in_parts(case: &ProgramContext<'_>, finding: &mut Finding, least: u64) -> bool {
     let edits = |parts: u32| vec![Edit::Micro(parts)];
     let mut numbers = batch_size::micro_batches(case);
-    let Some(fewest) = numbers.clone().next() else { return };
+    let Some(fewest) = numbers.clone().next() else { return false };
     let parts = numbers.find(|&parts| case.fits_with(&edits(parts), Depth::Verdict)).unwrap_or(fewest);
-    if case.is_worth(case.saved(&case.try_out(&edits(parts)))) {
+    let saved = case.saved(&case.try_out(&edits(parts)));
+    let is_better = case.is_worth(saved) && saved > least;
+    if is_better {
         case.fill(finding, edits(parts));
     }
+    is_better
 }
 
 fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
