@@ -7,6 +7,7 @@ use super::library::Library;
 use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::{batch_size, fragmentation, padding, precision};
+use crate::analysis::class::Class;
 use crate::analysis::flow::loops::{Role, is_written_by_users};
 use crate::analysis::names::scope::path;
 use crate::analysis::what_if::batch::DataArgument;
@@ -183,12 +184,18 @@ fn largest(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     words.collect::<Vec<String>>().join("; ")
 }
 
-/// Whether an array is another one of the peak in another order, such as all samples shuffled.
-fn is_reordered(case: &ProgramContext<'_>, t: &AtPeak, held: &[&AtPeak]) -> bool {
+/// The array of the peak that another one is in another order, such as all samples shuffled, in one piece or in several.
+fn in_another_order<'a>(case: &ProgramContext<'_>, t: &AtPeak, held: &[&'a AtPeak]) -> Option<&'a AtPeak> {
     let size = |t: &AtPeak| case.node(t.buffer).map(|node| (node.element_type, node.element_count()));
     let is_gather = |t: &AtPeak| path(case.name(t.family)).last() == Some(&"gather");
-    let is_source = |other: &AtPeak| other.buffer != t.buffer && size(other) == size(t) && !is_gather(other);
-    case.is_worth(t.size) && is_gather(t) && held.iter().any(|other| is_source(other))
+    let own = size(t).filter(|_| is_gather(t))?;
+    let pieces = held.iter().filter(|other| is_gather(other) && size(other) == Some(own)).count() as u64;
+    let is_source = |other: &AtPeak| {
+        let of = size(other).filter(|of| of.0 == own.0 && !is_gather(other));
+        of.is_some_and(|of| of.1 == own.1 || of.1 == own.1.saturating_mul(pieces))
+    };
+    let source = held.iter().copied().find(|other| is_source(other))?;
+    case.is_worth(source.size).then_some(source)
 }
 
 /// What helps against temporaries, whatever they are. Whether it is known of what they are copies.
@@ -207,8 +214,12 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
         return false;
     }
     let may_be_cut = kinds.is_some_and(Kinds::may_be_cut);
-    let is_shuffled = held.iter().take(MOST).any(|t| is_reordered(case, t, held));
-    if is_shuffled {
+    let shuffled = held.iter().take(MOST).find_map(|t| in_another_order(case, t, held));
+    let is_shuffled = shuffled.is_some();
+    let classes = case.analysis.classes(case.program);
+    if shuffled.is_some_and(|source| classes.of(source.buffer) == Class::Cache) {
+        finding.advice.push("rows of the cache gathered in another order are a copy of all of them: reorder the cache of one layer at a time, inside the loop over the layers, or keep for each sequence the indices of its rows instead".to_owned());
+    } else if is_shuffled {
         finding.advice.push("rows gathered in another order are a copy of all of them: gather those of one part where it is used, inside the loop over the parts (shuffle the indices, not the samples)".to_owned());
     }
     if may_be_cut && !is_shuffled {

@@ -426,6 +426,10 @@ impl Labels {
             }
             if opcode(program, value.at) == Opcode::WHILE {
                 let part = self.loops.part(value.at, &value.index);
+                if let Some(argument) = copied_state(program, &self.loops, value.at, &value.index) {
+                    nearest = nearest.or_else(|| Some(program.text.op_name(argument)));
+                    continue;
+                }
                 if self.steps.of(value.at).are_layers() && part.is_some_and(|part| part.role == Role::Carry) {
                     // What layers pass on is of all their weights.
                     let is_backward = program.text.op_name(value.at).contains("transpose(");
