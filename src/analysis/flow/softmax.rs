@@ -250,10 +250,18 @@ fn is_shifted(program: &Program, at: InstructionId) -> bool {
         rows.get(place).filter(|&&row| row != NO_ROW).map(|&row| InstructionId(row))
     };
     let Some(from) = operand(at, 0).map(|from| computed(program, Value::whole(from)).at) else { return true };
+    let both = |at: InstructionId, opcode: &str| {
+        (0..2).all(|place| operand(at, place).is_some_and(|at| program.opcode_name(at) == opcode))
+    };
     match program.opcode_name(from) {
         // Decays and rates are kept within bounds, what a softmax runs over is not.
         "negate" | "multiply" | "clamp" | "minimum" | "maximum" => false,
-        "subtract" => !(0..2).all(|place| operand(from, place).is_some_and(|at| program.opcode_name(at) == "select")),
+        // Decays between the positions of a chunk, in a state space model, are differences of one sum over time.
+        "subtract" => !both(from, "select") && !both(from, "broadcast"),
+        "select" => {
+            let is_decay = |at: InstructionId| program.opcode_name(at) == "subtract" && both(at, "broadcast");
+            !(1..3).filter_map(|place| operand(from, place)).any(is_decay)
+        }
         _ => true,
     }
 }
