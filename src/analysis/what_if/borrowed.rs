@@ -3,7 +3,8 @@
 //!
 //! Found with libtpu 0.0.52 and a decoder whose loop works on copies of both of its caches, compiled with 12 numbers of slots
 //! for v4, v5e, v5p and v6e: up to 91 % of the memory each copy had its own, where both would have taken 95 % or more one
-//! lay in the memory of the other's argument. With other changes that make it smaller, both have memory of their own.
+//! lay in the memory of the other's argument. With other changes that make it smaller, both have memory of their own. A step
+//! of beam search, which gathers the copies' rows in another order, lays one there at 71 % as well, and with a smaller cache.
 
 use super::base::{Base, Role};
 use crate::analysis::flow::{Value, computed};

@@ -1,12 +1,22 @@
 //! Copies of arguments in the memory of other arguments, with changes: whether they stay there. See [`super::borrowed`].
 
 use super::borrowed::Borrowed;
+use super::memory::Memory;
 use super::resize;
 use super::state::{Sizes, State};
 use crate::analysis::packing::Block;
+use crate::model::Program;
 
 /// Share of the memory, 0 to 1, up to which such copies have memory of their own: between 0.91 and 0.95.
 pub(super) const ROOM_FOR_COPIES: f64 = 0.93;
+
+impl Memory {
+    /// Bytes of the copies of arguments that are in the memory of others now.
+    pub(super) fn borrowed_bytes(&self, program: &Program) -> u64 {
+        let sizes = self.borrowed.iter().map(|own| program.buffers.size_of(own.buffer).0);
+        sizes.fold(0, u64::saturating_add)
+    }
+}
 
 impl State<'_> {
     /// Sizes and blocks if copies of arguments in the memory of others have memory of their own, and whether they must have

@@ -104,7 +104,10 @@ impl<'a> Trial<'a> {
         {
             let live = packing::most_live(&apart.blocks);
             let bytes = memory.least_of(&apart, live.0);
-            if must || fits_in(ROOM_FOR_COPIES, bytes) {
+            // Some copies are there though there was room: then it is not for want of it.
+            let is_for_room = memory.borrowed.is_empty()
+                || !fits_in(ROOM_FOR_COPIES, memory.allocated.saturating_add(memory.borrowed_bytes(program)));
+            if must || (is_for_room && fits_in(ROOM_FOR_COPIES, bytes)) {
                 (sizes, most_live, least) = (apart, live, bytes);
             }
         }
