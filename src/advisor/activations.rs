@@ -210,7 +210,7 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
     } else {
         Library::of(case).micro_batches(None)
     };
-    Some(format!("micro-batches: run the step on parts of the batch and sum the gradients ({how}); {results}"))
+    Some(format!("micro-batches: run the step on parts of the batch and average the gradients ({how}); {results}"))
 }
 
 /// Whether an operation name belongs to the forward pass of a differentiated function.

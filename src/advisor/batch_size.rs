@@ -291,7 +291,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             ));
         } else if is_divisible {
             finding.advice.push(format!(
-                "micro-batches {results}: split the batch, sum the gradients, update once ({how}){}",
+                "micro-batches {results}: split the batch, average the gradients, update once ({how}){}",
                 micro_in_words(case)
             ));
         } else if micro == 1 {

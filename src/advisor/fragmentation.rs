@@ -26,7 +26,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let mut finding = case.finding(NAME);
-    finding.title = format!("{} are lost between buffers however they are packed", Bytes(lost).short());
+    finding.title = format!("{} are lost between buffers, packed in program order or by size", Bytes(lost).short());
     finding.why = format!(
         "At most {} of temporaries are live at once, but the heap takes {}, and {} when packed by size.",
         Bytes(live).short(),
@@ -39,7 +39,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     finding
         .advice
-        .push("any change that moves the peak repacks the heap: the what-if shows the packed size".to_owned());
+        .push("any change that moves the peak packs the heap anew: `--edit`, or What if in the window, shows what it takes then".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = case.peak.iter().take(20).map(|t| t.buffer).collect();
     findings.push(finding);

@@ -412,7 +412,7 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, main_scan: (i
             let all = parts.saturating_mul(now);
             let of_now = if now > 1 { format!(", {parts} of each of the {now} of now") } else { String::new() };
             format!(
-                "{all} micro-batches{of_now}: run the step on one part of the batch at a time ({}) and sum the gradients",
+                "{all} micro-batches{of_now}: run the step on one part of the batch at a time ({}) and average the gradients",
                 library.micro_batches(Some(all))
             )
         }

@@ -225,6 +225,15 @@ fn report(
     let half = rows.iter().filter(is_half).map(|row| row.0).total();
     let advice =
         if half.saturating_mul(2) > bytes { advice.replace("(bfloat16, int8)", "(int8)") } else { advice.to_owned() };
+    let is_narrow = |row: &&(u64, usize)| {
+        case.node(case.memory.base[row.1].buffer).is_some_and(|node| node.element_type.storage_bits() <= 8)
+    };
+    let narrow = rows.iter().filter(is_narrow).map(|row| row.0).total();
+    let advice = if narrow.saturating_mul(2) > bytes {
+        advice.replace("store it in a narrower type (int8), for", "store it for")
+    } else {
+        advice
+    };
     let advice = match Library::of(case).narrow_moments(case).filter(|_| case.is_worth(wide)) {
         Some(option) => advice.replace("`mu_dtype=jnp.bfloat16`", option),
         None => advice.replace("`mu_dtype=jnp.bfloat16`, ", "").replace(", `mu_dtype=jnp.bfloat16`", ""),

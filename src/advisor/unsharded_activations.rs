@@ -2,6 +2,7 @@
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use crate::analysis::class::Class;
 use crate::analysis::names::scope::path;
 use crate::analysis::what_if::Edit;
 use crate::analysis::what_if::batch::DataArgument;
@@ -48,19 +49,38 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         local.saturating_mul(batch.parts),
         case.describe_first(&held)
     );
+    let is_behind = data.is_some_and(|data| {
+        let node = case.node(case.memory.base[data.base as usize].buffer);
+        node.is_some_and(|node| node.dimensions.first() != data.dimensions.first())
+    });
+    if is_behind {
+        finding.advice.push(
+            "the batch is not the first dimension of the data: bring it to the front before it is merged with others (`reshape`), or merge them under `jax.shard_map`; behind another dimension it cannot stay divided".to_owned(),
+        );
+    }
     finding.advice.push(
         "`x = jax.lax.with_sharding_constraint(x, P(\"data\"))` on the residual stream, with the batch axis: after the embedding and at the end of each layer".to_owned(),
     );
     finding
         .advice
         .push("check with `jax.debug.visualize_array_sharding` or the sharding in the type (`jax.typeof`)".to_owned());
-    finding.warnings.push(
-        "weights are then gathered layer by layer: add one layer's full weights for each prefetch in flight".to_owned(),
-    );
+    if has_divided_weights(case) {
+        finding.warnings.push(
+            "weights are then gathered layer by layer: add one layer's full weights for each prefetch in flight"
+                .to_owned(),
+        );
+    }
     if data.is_some_and(|d| !d.by_name) {
         finding.warnings.push("which arguments hold the batch is known from their sharding alone".to_owned());
     }
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// Whether any weight is known to be divided over devices, or it is not known of one.
+fn has_divided_weights(case: &ProgramContext<'_>) -> bool {
+    let classes = case.analysis.classes(case.program);
+    let mut weights = case.arguments().filter(|(row, ..)| classes.of(case.memory.base[*row].buffer) == Class::Weight);
+    weights.any(|(_, _, number, _)| case.program.sharding_of_parameter(number).is_none_or(|of| of.parts() > 1))
 }

@@ -1,6 +1,7 @@
 //! Whether a loop computes a loss in parts: every product in it makes or takes logits.
 
 use super::argument::DEEPEST_FUSION;
+use super::loops::is_written_by_users;
 use super::{Value, computed, opcode};
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, Shape, outline};
 
@@ -37,7 +38,9 @@ fn outline_of(program: &Program, at: InstructionId) -> Option<Vec<i64>> {
 fn count(program: &Program, computation: ComputationId, deepest: usize, found: &mut impl FnMut(InstructionId)) {
     let Some(rows) = program.computations.get(computation.index()).map(|c| c.start..c.end) else { return };
     for at in rows.map(InstructionId) {
-        if matches!(program.opcode_name(at), "dot" | "convolution") {
+        let is_loop = || opcode(program, at) == Opcode::WHILE && is_written_by_users(&program.text.op_name(at));
+        // A loop over micro-batches has the layers' loops in it.
+        if matches!(program.opcode_name(at), "dot" | "convolution") || is_loop() {
             found(at);
         } else if opcode(program, at) == Opcode::FUSION && deepest > 0 {
             for &called in program.instructions.called_by(at) {

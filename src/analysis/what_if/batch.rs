@@ -215,6 +215,14 @@ pub fn data_arguments(
         let known =
             Known { families, steps: &found_steps, of_graphs: &of_graphs, fields: &fields, loops: &labels.steps };
         let mut data = batch_by_shape::find(program, classes, bases, &known, is_returned);
+        for data in &mut data {
+            let base = &bases[data.base as usize];
+            if let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base))
+                && node.dimensions.first() == data.dimensions.first()
+            {
+                data.parts = data.parts.max(tiles_of(*number).first().copied().unwrap_or(1));
+            }
+        }
         if data.first().is_some_and(|data| are_positions(program, classes, bases, data.batch())) {
             return Vec::new();
         }
