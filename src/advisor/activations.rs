@@ -304,14 +304,17 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
             Bytes(weights).short()
         );
     }
-    if kept.stacks.iter().all(|stack| stack.is_input) {
+    let are_inputs = kept.stacks.iter().all(|stack| stack.is_input);
+    let saved = if are_inputs { 0 } else { case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]) };
+    // Loops inside the layers may keep a little more.
+    if are_inputs || (own.iter().all(|stack| stack.is_input) && !case.is_worth(saved)) {
+        finding.effect = None;
         finding.advice.push(match steps {
             _ if steps.are_layers() => format!("only the input of each {} is saved: the body is checkpointed already. Offload the inputs to the host ({}): {}. Or shard them along the sequence, or checkpoint more layers as one", steps.one(), Library::of(case).offload_inputs(), offloaded(case)),
             _ => format!("only the input of each {} is saved: the body is checkpointed already. Checkpoint groups of them instead: a scan in a scan, with `jax.checkpoint` around the inner one", steps.one()),
         });
         return false;
     }
-    let saved = case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
     included::say(case, finding, (bytes, saved), many);
     let segments = case.try_out(&[Edit::Remat(SCAN.to_owned(), None)]).scan_segments;
     finding.advice.push(Library::of(case).remat_scan(main, segments));

@@ -284,7 +284,11 @@ impl<'a> ProgramContext<'a> {
             return 0;
         }
         let saved = effect.saves().0;
-        if saved > 0 && !finding.is_remedy {
+        // What saves nothing is no change to offer.
+        if saved == 0 {
+            return 0;
+        }
+        if !finding.is_remedy {
             finding.severity = self.severity();
         }
         finding.warnings.extend(prediction.warnings.iter().cloned());
