@@ -74,7 +74,8 @@ fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     // Memory that a loop fills, such as with the gradients of its layers, has no name of its own.
     let is_filled =
         |t: &AtPeak| Value::of_buffer(case.program, case.root(t)).is_some_and(|value| is_blank(case.program, &value));
-    for t in case.peak.iter().filter(|t| !is_told(t) && !is_filled(t)) {
+    let is_fetched = |t: &AtPeak| super::fetched::is_fetched(case, t.buffer);
+    for t in case.peak.iter().filter(|t| !is_told(t) && !is_filled(t) && !is_fetched(t)) {
         let name = case.name(t.family);
         let Some((shape, node)) = case.program.buffer_shape(t.buffer) else { continue };
         // Many buffers of one name are not a series of layers; their numbers must differ.

@@ -11,6 +11,7 @@ mod donation;
 mod duplicate;
 mod effect;
 mod failure_text;
+mod fetched;
 mod finding;
 mod fragmentation;
 mod frozen;
@@ -73,6 +74,7 @@ pub const PROGRAM_RULES: &[ProgramRule] = &[
     ProgramRule { name: gradients::NAME, run: gradients::run },
     ProgramRule { name: gathered::NAME, run: gathered::run },
     ProgramRule { name: zero::NAME, run: zero::run },
+    ProgramRule { name: fetched::NAME, run: fetched::run },
     ProgramRule { name: duplicate::NAME, run: duplicate::run },
     ProgramRule { name: padding::NAME, run: padding::run },
     ProgramRule { name: donation::NAME, run: donation::run },

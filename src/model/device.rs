@@ -103,6 +103,8 @@ impl MemorySpace {
     pub const CMEM: Self = Self(3);
     /// Scalar memory of a TPU core.
     pub const SMEM: Self = Self(4);
+    /// Memory of the host.
+    pub const HOST: Self = Self(5);
 
     /// Name on a kind of device: XProf's name if it has one, otherwise inferred from real dumps.
     #[must_use]
