@@ -14,6 +14,7 @@ use super::memory::Memory;
 use super::saved_for_backward::{BLOCK, is_among};
 use super::state::State;
 use crate::analysis::names::lookup::is_draw;
+use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
 use crate::analysis::packing::Block;
 use crate::model::{Bytes, FastSet, Program, ShapeNode};
@@ -59,6 +60,12 @@ impl Memory {
         self.generation.is_some_and(|name| GENERATIONS.contains(&name))
     }
 
+    /// Whether scores are narrow floats of the program's own: what the backward pass narrows, such as what it adds up, says
+    /// nothing of the probabilities.
+    fn are_narrow(&self, row: u32, node: &ShapeNode) -> bool {
+        node.element_type.is_narrow_float() && self.kept.passes.get(row as usize) != Some(&Pass::Backward)
+    }
+
     /// Bytes that random bits of dropout on attention probabilities take where a layer is computed again; `None` if the
     /// program has no such dropout, or its device computes them otherwise.
     #[must_use]
@@ -70,7 +77,7 @@ impl Memory {
             let node = self.node_of_family(program, *row)?;
             let stack = self.kept.stacks.iter().find(|stack| stack.family == *row);
             let layers = stack.map_or(1, |stack| stack.layers.max(1).unsigned_abs());
-            node.element_type.is_narrow_float().then(|| node.element_count() / layers)
+            self.are_narrow(*row, node).then(|| node.element_count() / layers)
         };
         let largest = self.kept.scores.iter().filter_map(of_layer).max().filter(|&count| count >= LEAST)?;
         self.drawn(program).contains(&largest).then(|| Bytes(bytes_of(largest)))
@@ -98,7 +105,7 @@ impl State<'_> {
             .kept
             .scores
             .iter()
-            .filter_map(|&row| node(row).filter(|node| node.element_type.is_narrow_float()))
+            .filter_map(|&row| node(row).filter(|node| memory.are_narrow(row, node)))
             .map(ShapeNode::element_count)
             .collect();
         let of_scores = |row: u32| is_among(&memory.kept.scores, row as usize);
