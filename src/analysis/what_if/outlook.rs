@@ -264,6 +264,10 @@ impl<'t, 'a> Outlook<'t, 'a> {
             let most = Bytes(memory.allocated.max(self.expected).max(self.cases.worst.unwrap_or(0)));
             self.range.1 = self.range.1.min(most);
         }
+        // Nor did dividing arguments over devices in any of the real programs.
+        if state.kinds == (Kinds { sharding: true, ..Kinds::default() }) && self.fits_now() {
+            self.range.1 = self.range.1.min(Bytes(memory.allocated.max(self.expected)));
+        }
     }
 
     /// The fewest bytes if the compiler recomputes all it can.
