@@ -77,8 +77,13 @@ mod tests {
         };
         let state: Vec<u32> = (0..4).map(|i| sketch.argument(on(space), &format!("opt_state[{i}]"))).collect();
         let copies: Vec<u32> = state.iter().map(|&row| sketch.instruction(Opcode::COPY, on(0), &[row], "")).collect();
-        copies.iter().for_each(|&row| sketch.alloc(row));
-        copies.iter().for_each(|&row| sketch.free(row));
+        let update = sketch.instruction(Opcode::FUSION, array(&[8, 128], &[1, 0]), &copies, "jit(step)/add");
+        for &row in copies.iter().chain([&update]) {
+            sketch.alloc(row);
+        }
+        for &row in copies.iter().chain([&update]) {
+            sketch.free(row);
+        }
         sketch.findings(1 << 30, run)
     }
 

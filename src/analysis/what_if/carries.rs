@@ -1,5 +1,7 @@
 //! What layers hand on as a sum: the compiler lets the next layer read the parts of it, but a checkpoint keeps the sum alone.
 
+use std::collections::BTreeMap;
+
 use super::segments::Named;
 use super::turn::Turn;
 use crate::model::{FastMap, InstructionId, Program};
@@ -34,50 +36,44 @@ pub(super) fn keep_sums(
     }
     read.sort_unstable();
     read.dedup();
-    let mut adds: FastMap<u32, bool> = FastMap::default();
-    // The sum that each input of a segment is part of, by the first input found in it.
-    let mut sums: FastMap<(u32, u32), u32> = FastMap::default();
-    for together in read.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)).filter(|together| together.len() > 1) {
-        let (segment, reader, ..) = together[0];
-        if !*adds.entry(reader).or_insert_with(|| only_adds(program, InstructionId(reader))) {
-            continue;
-        }
-        let known = together.iter().find_map(|read| sums.get(&(segment, read.3)).copied());
-        let sum = known.unwrap_or(together[0].3);
-        for read in together {
-            if let Some(other) = sums.insert((segment, read.3), sum).filter(|&other| other != sum) {
-                for (_, of) in sums.iter_mut().filter(|(key, of)| key.0 == segment && **of == other) {
-                    *of = sum;
+    let made_in = |family: u32| of_family.get(family as usize).copied().flatten();
+    let mut summed = Summed::default();
+    for own in read.chunk_by(|a, b| a.0 == b.0) {
+        // The sum that each input of the segment is part of, by the first input found in it.
+        let mut sums: BTreeMap<u32, u32> = BTreeMap::new();
+        for together in own.chunk_by(|a, b| (a.1, a.2) == (b.1, b.2)).filter(|together| together.len() > 1) {
+            if !only_adds(program, InstructionId(together[0].1)) {
+                continue;
+            }
+            let known = together.iter().find_map(|read| sums.get(&read.3).copied());
+            let sum = known.unwrap_or(together[0].3);
+            for read in together {
+                if let Some(other) = sums.insert(read.3, sum).filter(|&other| other != sum) {
+                    sums.values_mut().filter(|of| **of == other).for_each(|of| *of = sum);
                 }
             }
         }
-    }
-    // Where the sum is there as well, it is read beside the parts.
-    let made_in = |family: u32| of_family.get(family as usize).copied().flatten();
-    let parts: FastMap<(u32, u64, Option<u32>), u32> = sums
-        .iter()
-        .filter_map(|(&(segment, family), &sum)| Some(((segment, elements(family)?, made_in(family)), sum)))
-        .collect();
-    for &(segment, _, count, family) in &read {
-        if let Some(&sum) = parts.get(&(segment, count, made_in(family))) {
-            sums.entry((segment, family)).or_insert(sum);
+        // Where the sum is there as well, it is read beside the parts.
+        let parts: BTreeMap<(u64, Option<u32>), u32> =
+            sums.iter().filter_map(|(&family, &sum)| Some(((elements(family)?, made_in(family)), sum))).collect();
+        for &(.., count, family) in own {
+            if let Some(&sum) = parts.get(&(count, made_in(family))) {
+                sums.entry(family).or_insert(sum);
+            }
+        }
+        let mut kept: BTreeMap<u32, (u64, u32, u32)> = BTreeMap::new();
+        for (&family, &sum) in &sums {
+            let of = families.list.get(family as usize).map_or((0, 0, family), |of| (of.size, of.first, family));
+            let best = kept.entry(sum).or_insert(of);
+            *best = of.max(*best);
+        }
+        for (family, sum) in sums {
+            if kept.get(&sum).is_some_and(|best| best.2 != family) {
+                summed.entry(family).or_default().1.push(own[0].0);
+            }
         }
     }
-    let mut kept: FastMap<(u32, u32), (u64, u32, u32)> = FastMap::default();
-    for (&(segment, family), &sum) in &sums {
-        let own = families.list.get(family as usize).map_or((0, 0, family), |of| (of.size, of.first, family));
-        let best = kept.entry((segment, sum)).or_insert(own);
-        *best = own.max(*best);
-    }
-    let mut summed = Summed::default();
-    inputs.retain(|&(family, segment)| {
-        let best = sums.get(&(segment, family)).and_then(|sum| kept.get(&(segment, *sum)));
-        let is_kept = best.is_none_or(|best| best.2 == family);
-        if !is_kept {
-            summed.entry(family).or_default().1.push(segment);
-        }
-        is_kept
-    });
+    inputs.retain(|(family, segment)| summed.get(family).is_none_or(|part| !part.1.contains(segment)));
     // What another segment keeps is not computed again.
     summed.retain(|&family, (last, _)| {
         *last = turn.reads()[turn.reads_of(family)].last().map_or(0, |read| read.time);

@@ -318,9 +318,10 @@ impl State<'_> {
         is_any
     }
 
-    /// Splits the live range of a segment's family in two: in the forward pass, up to its last read there, and from when the backward pass
-    /// recomputes it, at the second of three times, to when the next segment does. From the first the compiler may read it
-    /// to recompute others, which it then does with the rest of the layer; what is left to those is not kept till then.
+    /// Splits the live range of a segment's family in two: in the forward pass, up to its last read there, and from when the
+    /// backward pass recomputes it, at the second of three times, to when the next segment does. From the first the compiler
+    /// may read it to recompute others, which it then does with the rest of the layer; what is left to those is not kept
+    /// till then.
     fn compute_again(&mut self, turn: &Turn, (end, is_left): (u32, bool), row: u32, times: (u32, u32, u32)) -> bool {
         let (needed, backward, over) = times;
         let (first, last) = self.spans[row as usize];
