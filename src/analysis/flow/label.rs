@@ -254,7 +254,11 @@ impl Labels {
             let from = self.made_from(program, &end, known).map(|from| format!("made from {from}"));
             let like = || {
                 let like = like_weights(program, node_at(program, at, &index)?)?;
-                Some(format!("carried by the loop: like {like}"))
+                let begin = Value { at: operand(program, at, 0)?, index: index.clone() };
+                // Not of an argument, as weights that are updated are, but of nothing, as the gradients of micro-batches.
+                let adds = matches!(scope::path(&name).last(), Some(&("add" | "add_any")));
+                let is_sum = adds && argument::entry_parameter(program, &self.loops, &begin, false).is_none();
+                Some(format!("{} by the loop: like {like}", if is_sum { "summed" } else { "carried" }))
             };
             // A name that tells no part of the model is better than none.
             let borrowed = || (!name.is_empty()).then(|| Label::borrowed(name.clone()));

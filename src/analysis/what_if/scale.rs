@@ -294,7 +294,7 @@ impl State<'_> {
         let known = data.filter_map(|(item, follows)| {
             let mut places = follows.dimensions();
             let (place, None) = (places.next()?, places.next()) else { return None };
-            let sizes = resize::node_of(self.program, item.buffer)?.dimensions.to_vec();
+            let sizes = resize::node_of(self.program, item.buffer)?.dimensions.clone();
             Some(BatchOfData { sizes, place })
         });
         known.collect()
