@@ -119,6 +119,11 @@ pub const TERMS: &[Term] = &[
         "How many times larger a shape is in memory than its numbers are, because of padding.",
     ),
     term(
+        "Fetched",
+        &[],
+        "Copied from host memory to the device, where an argument is kept on the host. Fetched all at once, it takes as much memory as if it were on the device.",
+    ),
+    term(
         "Finding",
         &["Findings", "Advisor"],
         "A likely cause of high memory use with its evidence, what to change, and what that would save at the peak after packing the heap anew.",
