@@ -218,17 +218,17 @@ fn report(
         case.node(case.memory.base[row.1].buffer).is_some_and(|node| node.element_type.is_wide_float())
     };
     let wide = rows.iter().filter(is_wide).map(|row| row.0).total();
-    // Narrower than 16 bits is 8.
-    let is_half = |row: &&(u64, usize)| {
-        case.node(case.memory.base[row.1].buffer).is_some_and(|node| node.element_type.storage_bits() <= 16)
+    let of_bits_up_to = |most: u32| -> u64 {
+        let is_meant = |row: &&(u64, usize)| {
+            let node = case.node(case.memory.base[row.1].buffer);
+            node.is_some_and(|node| node.element_type.storage_bits() <= most)
+        };
+        rows.iter().filter(is_meant).map(|row| row.0).total()
     };
-    let half = rows.iter().filter(is_half).map(|row| row.0).total();
+    // Narrower than 16 bits is 8.
+    let (half, narrow) = (of_bits_up_to(16), of_bits_up_to(8));
     let advice =
         if half.saturating_mul(2) > bytes { advice.replace("(bfloat16, int8)", "(int8)") } else { advice.to_owned() };
-    let is_narrow = |row: &&(u64, usize)| {
-        case.node(case.memory.base[row.1].buffer).is_some_and(|node| node.element_type.storage_bits() <= 8)
-    };
-    let narrow = rows.iter().filter(is_narrow).map(|row| row.0).total();
     let advice = if narrow.saturating_mul(2) > bytes {
         advice.replace("store it in a narrower type (int8), for", "store it for")
     } else {

@@ -165,7 +165,7 @@ impl Turn {
             again = computed.layers(&used.marks, |point| layer_at(&used_at, point));
             add_backward_only(program, live, (&marks, end), |point| layer_at(&used_at, point), &mut again);
             add_copies(program, live.sequence(), &mut again);
-            let place = |(row, (family, _)): (usize, (&Family, &Pass))| {
+            let place = |(row, family): (usize, &Family)| {
                 let made = program.buffers.instruction_of(family.root);
                 if let Some(&layer) = made.and_then(|made| again.get(&made)) {
                     return Some(layer);
@@ -174,7 +174,7 @@ impl Turn {
                 let point = points.get(family.first as usize).copied().filter(|_| is_forward)?;
                 layer_at(&used_at, gathered[row].or_else(|| evicted.made(row)).unwrap_or(point))
             };
-            turn.layer_of = families.list.iter().zip(passes).enumerate().map(place).collect();
+            turn.layer_of = families.list.iter().enumerate().map(place).collect();
             used_at.iter().map(|&(point, layer)| (time_of(point), layer)).collect()
         } else {
             let layers: Vec<Option<Layer>> = names.par_iter().map(|name| known.of(name)).collect();
