@@ -19,8 +19,8 @@ use crate::analysis::flow::collective::is_gathered;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
-use crate::analysis::what_if::{Base, Depth, Edit, Role, SCAN};
-use crate::model::{Bytes, outline, percent};
+use crate::analysis::what_if::{Base, Depth, EVERY, Edit, Role, SCAN};
+use crate::model::{Bytes, outline, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "activations";
@@ -389,18 +389,35 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
             format!("{scope}: {}", Bytes(*bytes).short())
         })
         .collect();
+    // What one layer works with is made by the forward pass too, and freed before the backward pass begins.
+    let classes = case.analysis.classes(case.program);
+    let is_kept = |t: &&&AtPeak| classes.of(t.buffer) == Class::Activation || case.memory.kept.is_stack(t.family);
+    let kept: Vec<&AtPeak> = held.iter().filter(is_kept).copied().collect();
+    let kept_bytes = kept.iter().map(|t| t.size).total();
+    let passing = bytes.saturating_sub(kept_bytes);
+    let is_all_kept = !case.is_share(passing, OWN_SHARE);
     finding.title = format!(
-        "{} take {} of the peak: {} kept for the backward pass",
+        "{} take {} of the peak: {}{} kept for the backward pass",
         told_elsewhere(case)
             .map_or_else(|| "Activations".to_owned(), |others| format!("Activations other than {others}")),
         percent(bytes, case.memory.peak.max(1)),
-        Bytes(bytes).short()
+        Bytes(bytes).short(),
+        if is_all_kept { String::new() } else { format!(", {} of it", Bytes(kept_bytes).short()) }
     );
     let more = if scopes.len() > 4 { format!(" and {} more", scopes.len() - 4) } else { String::new() };
     let has_scopes = scopes.iter().any(|scope| !scope.0.is_empty());
+    let made = counted(held.len(), "temporary at the peak is", "temporaries at the peak are");
     finding.why = format!(
-        "{} made by the forward pass (`jvp(…)`) and kept for the backward pass, the largest {}.{}",
-        counted(held.len(), "temporary at the peak is", "temporaries at the peak are"),
+        "{made} made by the forward pass (`jvp(…)`){}, the largest {}.{}",
+        if is_all_kept {
+            " and kept for the backward pass".to_owned()
+        } else {
+            let count = if kept.is_empty() { "none".to_owned() } else { thousands(kept.len() as u64) };
+            let many = if kept.len() == 1 { "is" } else { "are" };
+            format!(
+                "; {count} of them {many} kept for the backward pass, the others are what the forward pass works with"
+            )
+        },
         case.describe_first(held),
         if has_scopes { format!(" By scope: {}{more}.", listed.join(", ")) } else { String::new() }
     );
@@ -543,7 +560,15 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
     // MaxText has policies of its own, of which `minimal` keeps just these products.
     if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText && !is_simulation(case) {
-        let policy = if are_steps_checkpointed(case) {
+        let is_checkpointed = are_steps_checkpointed(case);
+        let saves = || case.is_worth(case.saved(&case.try_out(&[Edit::Remat(EVERY.to_owned(), None)])));
+        let are_some_left = || {
+            let held: Vec<&AtPeak> = case.peak.iter().filter(|t| finding.buffers.contains(&t.buffer)).collect();
+            stages::checkpointed(case, &stages::patterns(case, &held)).is_some()
+        };
+        let policy = if is_checkpointed && !saves() && !are_some_left() {
+            "the layers are checkpointed already, and what is kept are mostly their inputs: checkpoints around groups of two or more layers keep fewer of them"
+        } else if is_checkpointed {
             "there are checkpoints already: a policy that saves less, or `jax.checkpoint` without one, which saves the inputs alone"
         } else if case.memory.kept.scores.is_empty() {
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest"

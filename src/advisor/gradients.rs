@@ -21,14 +21,20 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_worth(bytes) {
         return;
     }
+    let are_added_up = case.memory.summed_parts(case.program) > 1;
     let mut finding = case.remedy(NAME);
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!("f32 gradients of all layers at the peak: {}", Bytes(bytes).short());
     finding.why = format!(
-        "The scan of the backward pass writes {} with one slice for each {}, the largest {}; they are kept for the update.",
+        "The scan of the backward pass writes {} with one slice for each {}, the largest {}; {}.",
         counted(held.len(), "stack", "stacks"),
         held.first().and_then(|t| steps(t)).map_or("layer", Steps::one),
-        case.describe_first(&held)
+        case.describe_first(&held),
+        if are_added_up {
+            "each is then added to the sum over the micro-batches"
+        } else {
+            "they are kept for the update"
+        }
     );
     finding.advice.push(Library::of(case).narrow_gradients().to_owned());
     // Each is as large as the whole weight, though what updates it is divided.

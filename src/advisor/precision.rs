@@ -161,7 +161,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                     " With all of them in bfloat16 the peak would be about {} lower, with temporaries alone {} lower{}.",
                     Bytes(all).short(),
                     Bytes(some).short(),
-                    if !case.is_worth(case.held(&case.memory.kept.scores).iter().map(|t| t.size).total()) {
+                    if !case.is_worth(case.held(&case.memory.wide_scores(case.program)).iter().map(|t| t.size).total())
+                    {
                         ""
                     } else {
                         "; attention scores are taken to stay f32, as in most libraries"

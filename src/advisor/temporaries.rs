@@ -241,7 +241,9 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
                 batch_size::unit(batch_size::sharing(case))
             )
         } else if is_of_samples() {
-            "; what helps further is fewer samples at a time, in micro-batches or on more devices".to_owned()
+            let are_more = case.memory.summed_parts(case.program) > 1;
+            let parts = if are_more { "more micro-batches" } else { "micro-batches" };
+            format!("; what helps further is fewer samples at a time, in {parts} or on more devices")
         } else {
             ", and a smaller batch would not take less".to_owned()
         };

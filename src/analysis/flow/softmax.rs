@@ -119,6 +119,8 @@ impl Softmax {
         self.scores.contains(outline)
             // Batch and heads merged.
             || square(outline).is_some_and(|own| self.scores.iter().any(|known| square(known) == Some(own)))
+            // Positions of pictures apart, as rows and columns.
+            || self.scores.iter().filter_map(|known| square(known)).any(|known| are_rows_and_columns(outline, known))
             || outline.iter().enumerate().any(|(at, &wide)| {
                 let mut narrow = outline.to_vec();
                 narrow.remove(at);
@@ -230,6 +232,21 @@ pub fn multiplies_matrices(program: &Program, at: InstructionId) -> bool {
 /// The largest dimension that occurs twice, and the number of elements.
 fn square(dimensions: &[i64]) -> Option<(i64, i64)> {
     repeated(dimensions).map(|side| (side, elements(dimensions)))
+}
+
+/// Whether an array has, as rows and columns of each, the positions of scores of that many positions and elements:
+/// 24 × 64 × 64 × 64 × 64 for 24 × 4096 × 4096.
+fn are_rows_and_columns(outline: &[i64], (positions, all): (i64, i64)) -> bool {
+    let times = |size: i64| outline.iter().filter(|&&d| d == size).count();
+    let is_pair = |&rows: &i64| {
+        let columns = positions / rows;
+        rows > 1
+            && columns > 1
+            && rows * columns == positions
+            && times(rows) >= if rows == columns { 4 } else { 2 }
+            && times(columns) >= 2
+    };
+    outline.len() >= 4 && elements(outline) == all && outline.iter().any(is_pair)
 }
 
 /// The largest dimension, if there may be as many classes or keys, and the number of elements.
@@ -357,6 +374,15 @@ mod tests {
         let products = Products { squares: square(&[128, 1500, 1500]).into_iter().collect(), ..Products::default() };
         assert!(products.include(&[8, 16, 1500, 1500]), "batch and heads merged");
         assert!(!products.include(&[8, 1500, 1500]) && !products.include(&[128, 1500, 64]));
+    }
+
+    #[test]
+    fn scores_of_pictures_may_have_rows_and_columns() {
+        let softmax = Softmax { scores: [vec![24, 4096, 4096]].into(), ..Softmax::default() };
+        let are_scores = |outline: &[i64]| softmax.are_scores(outline, &HashSet::new());
+        assert!(are_scores(&[24, 64, 64, 64, 64]) && are_scores(&[24, 32, 32, 128, 128]));
+        assert!(!are_scores(&[24, 64, 64, 4096]) && !are_scores(&[12, 64, 64, 64, 64]));
+        assert!(!are_scores(&[2, 12, 32, 128, 32, 64, 64]), "not both of the columns");
     }
 
     #[test]

@@ -166,13 +166,20 @@ impl LoopSteps {
     }
 }
 
+/// How the names of layers end that alternate, as of Gemma 2: with attention to what is near, and to everything.
+const ALTERNATING: [&str; 2] = ["_local", "_global"];
+
 /// Whether weights that a loop takes slice by slice are those of several layers in each step: each has namesakes that
-/// differ by a number, as `layers_0/mlp/wo` and `layers_1/mlp/wo`.
+/// differ by a number, as `layers_0/mlp/wo` and `layers_1/mlp/wo`, or by the kind of their layer, as `mlp_local/wo` and
+/// `mlp_global/wo`.
 fn are_of_several(program: &Program, taken: &[(InstructionId, &ShapeNode)]) -> bool {
     let arguments: BTreeSet<InstructionId> = taken.iter().map(|row| row.0).collect();
     let mut namesakes: BTreeMap<String, usize> = BTreeMap::new();
     for at in arguments {
-        let path = pattern::of(&program.text.op_name(at));
+        let mut path = pattern::of(&program.text.op_name(at));
+        for kind in ALTERNATING {
+            path = path.replace(kind, "_*");
+        }
         // A number at the end counts arrays, not layers: `p[3]`.
         let is_of_layer =
             path.trim_end_matches(".value").split_once('*').is_some_and(|(_, rest)| rest.contains(char::is_alphabetic));

@@ -56,6 +56,7 @@ mod sorted_rows;
 mod state;
 mod trial;
 mod turn;
+mod wide_scores;
 mod written_out;
 
 pub use axis::Axis;

@@ -255,8 +255,10 @@ impl SavedForBackward {
             });
         kept.add_flat_logits(families, node);
         kept.add_cut_logits(families, node);
-        let size = |&&row: &&u32| families.list[row as usize].size;
-        let largest = kept.scores.iter().copied().max_by_key(|row| size(&row));
+        // Of the same scores, those with one dimension for the positions, not rows and columns of a picture.
+        let bits = |node: &ShapeNode| node.element_count().saturating_mul(u64::from(node.element_bits()));
+        let size = |row: u32| node(row as usize).map(|node| (bits(node), repeated(&node.dimensions)));
+        let largest = kept.scores.iter().copied().max_by_key(|&row| size(row));
         let positions = |row: u32| {
             let own = kept.of_layer(row as usize, node(row as usize)?);
             repeated(own).or(own.iter().copied().max())

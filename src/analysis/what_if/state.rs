@@ -1,7 +1,6 @@
 //! The memory of a program with edits applied one after the other: sizes, live ranges, and reuse of memory.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -165,9 +164,6 @@ impl Sizes {
         live.map(|(block, &family)| (family, Bytes(block.size)))
     }
 }
-
-/// The product that makes the scores of Haiku's attention, whose softmax is in the type of what it is given.
-const SCORES_OF_HAIKU: &str = "...thd,...Thd->...htT";
 
 /// Most names listed where a change names nothing.
 const MOST_NAMES: usize = 8;
@@ -444,27 +440,9 @@ impl<'a> State<'a> {
         });
     }
 
-    /// Families of scores in 32 bits that take as much whatever the type of the rest, except in the best case: most
-    /// libraries compute a softmax in 32 bits, and those that do not keep scores both before and after it for the backward
-    /// pass, unless that is so now.
+    /// Families of scores that stay in 32 bits, except in the best case.
     fn wide_scores(&mut self) -> Vec<u32> {
-        if !self.memory.has_backward() {
-            return Vec::new();
-        }
-        let node = |row: u32| self.memory.node_of_family(self.program, row);
-        let scores = &self.memory.kept.scores;
-        let twins: HashSet<&[i64]> = scores
-            .iter()
-            .filter_map(|&row| node(row))
-            .filter(|node| node.element_type.is_narrow_float())
-            .map(|node| node.dimensions.as_slice())
-            .collect();
-        let is_alone = |row: &u32| {
-            node(*row)
-                .is_some_and(|node| node.element_type.is_wide_float() && !twins.contains(node.dimensions.as_slice()))
-                && !self.memory.family_name(*row as usize).contains(SCORES_OF_HAIKU)
-        };
-        let wide: Vec<u32> = scores.iter().copied().filter(is_alone).collect();
+        let wide = self.memory.wide_scores(self.program);
         self.may_differ |= !wide.is_empty();
         if self.is_optimistic { Vec::new() } else { wide }
     }

@@ -130,6 +130,9 @@ pub struct BatchReport {
     pub largest_that_may_fit: i64,
     /// Whether the arguments that hold the batch are known by name alone.
     pub is_guess: bool,
+    /// How many micro-batches the step runs it in, one after the other; left out if it runs it as one.
+    #[serde(skip_serializing_if = "is_one")]
+    pub micro_batches: i64,
     /// What it is counted for, in words.
     #[serde(skip)]
     unit: String,
@@ -251,6 +254,7 @@ pub fn batches(profile: &Profile, advice: &Advice) -> Vec<BatchReport> {
             largest_that_fits: fit.largest,
             largest_that_may_fit: fit.may_fit,
             is_guess: fit.is_guess,
+            micro_batches: fit.micro_batches,
             unit: fit.unit(),
         })
         .collect()
@@ -271,9 +275,21 @@ fn results(plan: &PlanReport) -> &'static str {
 /// How many times the largest batch that fits a number is that still tells something.
 const MOST_APART: i64 = 2;
 
+/// Whether a step runs its batch as one.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_one(micro_batches: &i64) -> bool {
+    *micro_batches <= 1
+}
+
 /// A sentence about the largest batch.
 fn sentence(batch: &BatchReport) -> String {
     let guess = if batch.is_guess { " (the arguments that hold it are guessed from their names)" } else { "" };
+    let parts = if is_one(&batch.micro_batches) {
+        String::new()
+    } else {
+        let each = count(batch.per_device / batch.micro_batches);
+        format!(" ({} micro-batches of {each})", count(batch.micro_batches))
+    };
     let (fits, may_fit, unit) = (batch.largest_that_fits, batch.largest_that_may_fit, &batch.unit);
     // So far beyond, the number says nothing.
     let maybe = if fits > 0 && may_fit > fits.saturating_mul(MOST_APART) {
@@ -285,26 +301,32 @@ fn sentence(batch: &BatchReport) -> String {
     };
     match fits {
         0 if may_fit > 0 => {
-            format!("No batch is predicted to fit{maybe}; it is {} {unit} now{guess}", count(batch.per_device))
+            format!("No batch is predicted to fit{maybe}; it is {} {unit} now{parts}{guess}", count(batch.per_device))
         }
-        0 if batch.per_device == 1 => format!("The batch cannot be smaller: it is 1 {unit} now{guess}"),
+        0 if batch.per_device == 1 => format!("The batch cannot be smaller: it is 1 {unit} now{parts}{guess}"),
         0 => format!(
-            "With the batch alone changed, not even 1 {unit} fits; it is {} now{guess}",
+            "With the batch alone changed, not even 1 {unit} fits; it is {} now{parts}{guess}",
             count(batch.per_device)
         ),
         largest if largest >= batch.per_device.saturating_mul(MOST_TIMES) => {
             format!(
-                "Batches of up to {} {unit} are predicted to fit, and larger ones were not tried; it is {} now{guess}",
+                "Batches of up to {} {unit} are predicted to fit, and larger ones were not tried; it is {} now{parts}{guess}",
                 count(largest),
                 count(batch.per_device)
             )
         }
         largest if largest == batch.per_device => {
-            format!("No batch larger than the present {} {unit} is predicted to fit{maybe}{guess}", count(largest))
+            format!(
+                "No batch larger than the present {} {unit}{parts} is predicted to fit{maybe}{guess}",
+                count(largest)
+            )
         }
-        1 => format!("A batch of 1 {unit} is predicted to fit{maybe}; it is {} now{guess}", count(batch.per_device)),
+        1 => format!(
+            "A batch of 1 {unit} is predicted to fit{maybe}; it is {} now{parts}{guess}",
+            count(batch.per_device)
+        ),
         largest => format!(
-            "Batches of up to about {} {unit} are predicted to fit{maybe}; it is {} now{guess}",
+            "Batches of up to about {} {unit} are predicted to fit{maybe}; it is {} now{parts}{guess}",
             count(largest),
             count(batch.per_device)
         ),
@@ -435,11 +457,15 @@ mod tests {
                 largest_that_fits: fits,
                 largest_that_may_fit: fits,
                 is_guess: false,
+                micro_batches: if now == 8 { 4 } else { 1 },
                 unit: "per device".to_owned(),
             })
         };
         assert_eq!(words(2, 1), "A batch of 1 per device is predicted to fit; it is 2 now");
-        assert_eq!(words(8, 20), "Batches of up to about 20 per device are predicted to fit; it is 8 now");
+        assert_eq!(
+            words(8, 20),
+            "Batches of up to about 20 per device are predicted to fit; it is 8 now (4 micro-batches of 2)"
+        );
         let most = words(4, 4 * MOST_TIMES);
         assert_eq!(
             most,
