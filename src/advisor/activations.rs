@@ -477,7 +477,30 @@ fn remat_each(case: &ProgramContext<'_>, patterns: &[String]) -> String {
             listed(patterns, MOST_STACKS)
         );
     }
+    if library == Library::Keras && !are_named_alone(case, patterns) {
+        return format!(
+            "Keras: the layers of each {} in a `keras.Model` of their own, with `jax.checkpoint` around its call as a function of its arrays alone (`jax.checkpoint(lambda x: block(x, training=True))`); around single layers it keeps the input of each",
+            listed(patterns, MOST_STACKS)
+        );
+    }
     library.remat_each(patterns)
+}
+
+/// Whether layers of some patterns have scopes of their own in the names of operations, rather than names that begin alike,
+/// as `stack2_block9_0_bn` and `stack2_block9_1_conv`.
+fn are_named_alone(case: &ProgramContext<'_>, patterns: &[String]) -> bool {
+    let kept = &case.memory.kept;
+    let of_layers = case.peak.iter().filter_map(|t| Some((kept.layer(t.family)?, t.family)));
+    let mut meant = of_layers.filter(|(layer, _)| patterns.contains(&layer.pattern));
+    let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+    meant.any(|(layer, family)| is_scope_in(&last(&layer.name), case.name(family)))
+}
+
+/// Whether a scope stands in an operation name as it is, not as the beginning of another.
+fn is_scope_in(scope: &str, name: &str) -> bool {
+    let is_end = |text: Option<char>| text.is_none_or(|c| matches!(c, '/' | '(' | ')'));
+    name.match_indices(scope)
+        .any(|(at, _)| is_end(name[..at].chars().next_back()) && is_end(name[at + scope.len()..].chars().next()))
 }
 
 /// Share of what a program needs by which it may be over and almost fit.
@@ -602,6 +625,14 @@ mod tests {
     fn activations_are_named_by_the_forward_pass() {
         assert!(is_activation("jit(f)/jvp(layer_0)/dot_general"));
         assert!(!is_activation("jit(f)/transpose(jvp(layer_0))/dot_general"));
+    }
+
+    #[test]
+    fn a_layer_is_a_scope_or_the_beginning_of_several() {
+        assert!(is_scope_in("encoder_1", "jit(step)/jvp(encoder_1)/mlp/mul"));
+        assert!(is_scope_in("layer_1", "jit(step)/jvp(Model)/layer_1/mlp/mul"));
+        assert!(!is_scope_in("block9", "jit(step)/jvp(block9_1_conv)/conv_general_dilated"));
+        assert!(!is_scope_in("encoder_1", "jit(step)/jvp(encoder_11)/mul"));
     }
 
     #[test]

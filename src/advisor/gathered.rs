@@ -142,7 +142,16 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         };
         parts.push(format!("{arrays} ({})", Bytes(casts).short()));
     }
-    finding.why = format!("Live at the peak: {}; the largest is {}.", parts.join(" and "), case.describe_first(&held));
+    // Of what the title names.
+    let named = if whole >= casts { &gathered } else { &copied };
+    let which = if parts.len() == 1 {
+        "the largest is"
+    } else if whole >= casts {
+        "the largest gathered is"
+    } else {
+        "the largest copy is"
+    };
+    finding.why = format!("Live at the peak: {}; {which} {}.", parts.join(" and "), case.describe_first(named));
     let largest = gathered.iter().copied().max_by_key(|t| t.size);
     let cache = largest.and_then(|t| cache_of(case, t));
     if let Some(path) = &cache {

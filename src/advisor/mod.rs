@@ -239,7 +239,11 @@ pub fn rank(findings: &mut [Finding]) {
             let effort = |finding: &Finding| {
                 (finding.changes_results, finding.rule == torch::CHECKPOINT, finding.rule != donation::NAME)
             };
-            if is_other || !close || effort(before) <= effort(here) {
+            // A mistake comes before what it makes as large as it is.
+            let is_mistake = here.rule == unsharded_activations::NAME
+                && before.rule == activations::NAME
+                && before.weight() / 2 < here.weight();
+            if is_other || !is_mistake && (!close || effort(before) <= effort(here)) {
                 break;
             }
             findings.swap(at - 1, at);

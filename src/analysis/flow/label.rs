@@ -127,7 +127,10 @@ impl Labels {
             None => (value, None),
         };
         if let Some(part) = self.stack(program, &value, 0).filter(|_| collective.is_none()) {
-            return Some(self.stack_label(program, part, known));
+            // What a loop makes of all layers in the memory of an argument is its next value.
+            let next = (part.role == Role::Collected).then(|| updated_argument(program, buffer)).flatten();
+            let next = next.map(|own| Label { role: Some(part.role), ..own });
+            return next.or_else(|| Some(self.stack_label(program, part, known)));
         }
         if let Some(path) = self.copied_argument(program, &value) {
             if collective.is_some_and(|collective| is_all_gather(program, collective)) {

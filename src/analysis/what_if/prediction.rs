@@ -342,7 +342,7 @@ impl Memory {
         }
         if self.rematerialised > 0 {
             warnings.push(format!(
-                "{} named .remat: the compiler was already short of memory and will recompute less when there is room, up to about {} % of the available memory; trust the verdict more than the headroom",
+                "{} named .remat: the compiler was already short of memory and will recompute less when there is room, up to about {} % of the available memory, so that the error may be larger here; whether it fits is surer than by how much",
                 match self.rematerialised {
                     1 => "1 temporary is".to_owned(),
                     many => format!("{} temporaries are", thousands(many as u64)),
@@ -351,7 +351,7 @@ impl Memory {
             ));
         } else if self.is_under_pressure() {
             warnings.push(
-                format!("the program takes more than {} % of the available memory: the compiler may have saved memory already, and may use room that a change frees", (self.full_from() * 100.0).round()),
+                format!("the program takes more than {} % of the available memory: the compiler may have saved memory already, and may use room that a change frees, so that the error may be larger here", (self.full_from() * 100.0).round()),
             );
         }
         let resizes = kinds.dimension || kinds.dtype || kinds.compute || kinds.batch || kinds.constrain;
@@ -372,7 +372,7 @@ impl Memory {
     pub(super) fn band(&self, kinds: Kinds) -> String {
         let or_vmem = match self.vmem {
             0 => String::new(),
-            vmem => format!(" or {} (the size of the VMEM)", Bytes(vmem).short()),
+            vmem => format!(" or {}", Bytes(vmem).short()),
         };
         let measured = [
             (kinds.donation, "donation", 57, "54 came within 10 %, 45 within 3 %".to_owned()),
@@ -394,11 +394,6 @@ impl Memory {
         if kinds.by_hand {
             text.push_str(if parts.is_empty() { "" } else { "; " });
             text.push_str("by hand: exact if the rest of the program stays as it is");
-        }
-        if self.is_under_pressure() {
-            let verb = if self.rematerialised > 0 { "was" } else { "may have been" };
-            let why = format!("; the error may be larger here, as the compiler {verb} short of memory");
-            text.push_str(&why);
         }
         text
     }
