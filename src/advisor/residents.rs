@@ -53,6 +53,12 @@ const STATE: Kind = (
     "shard them over more devices (FSDP, where weights are gathered layer by layer, or ZeRO for optimizer state alone), keep optimizer state in fewer bytes (`mu_dtype=jnp.bfloat16`, `optax.adafactor`) or on the host",
 );
 
+/// What arguments are called that hold state of each sample or of what was seen before, and what to do about it.
+const PASSED_ON: (&str, &str) = (
+    "State that is passed from call to call",
+    "keep less of it, in a narrower type, or shard it over devices along its samples",
+);
+
 /// Share of allocated bytes from which they are reported together, after the causes that can be removed below [`SHARE`].
 const TOGETHER: f64 = 0.25;
 
@@ -177,6 +183,9 @@ fn report(
     &(class, name, words, advice): &Kind,
 ) {
     let bytes: u64 = rows.iter().map(|row| row.0).total();
+    let state = rows.iter().filter(|row| case.memory.base[row.1].is_state()).map(|row| row.0).total();
+    let is_state = class == Class::Input && state.saturating_mul(2) > bytes;
+    let (words, advice) = if is_state { PASSED_ON } else { (words, advice) };
     let mut finding = case.finding(name);
     let is_meant = |row: usize| rows.iter().any(|own| own.1 == row);
     let meant: Vec<&str> = rows

@@ -526,13 +526,17 @@ impl Labels {
         self.argument_of(program, value, false)
     }
 
-    /// The path of the entry argument of whose copy, which a loop carries, a value is the next.
+    /// The path of the entry argument of whose copy, which a loop may carry, a value is the next.
     fn updated_copy(&self, program: &Program, value: &Value) -> Option<String> {
         if !matches!(opcode(program, value.at), Opcode::FUSION | Opcode::SCATTER | Opcode::DYNAMIC_UPDATE_SLICE) {
             return None;
         }
         let begun = super::beginning(program, value.clone(), 0).filter(|begun| begun.is_updated)?;
-        let caller = self.loops.caller(program.computation_of(begun.parameter)?)?;
+        let inside = program.computation_of(begun.parameter)?;
+        if Some(inside) == program.entry && begun.index.is_empty() {
+            return Some(program.text.op_name(begun.parameter)).filter(|path| !path.is_empty());
+        }
+        let caller = self.loops.caller(inside)?;
         let start = (opcode(program, caller) == Opcode::WHILE).then(|| operand(program, caller, 0))??;
         self.copied_argument(program, &Value { at: start, index: begun.index }).filter(|path| !path.is_empty())
     }

@@ -22,7 +22,8 @@ pub struct Base {
 
 impl Base {
     /// Whether it is an argument whose name says that it is state for each sample, such as that of environments.
-    pub(super) fn is_state(&self) -> bool {
+    #[must_use]
+    pub fn is_state(&self) -> bool {
         matches!(&self.role, Role::Argument { path, .. } if holds_state(path))
     }
 }

@@ -199,13 +199,18 @@ pub fn data_arguments(
     {
         return fields;
     }
-    // A table with a row for each token, such as one of the pages of its sequence, tells that they are samples.
+    // A table with a row for each token, such as one of the pages of its sequence, tells that they are samples; so do
+    // pictures or films with a label each.
     if data.iter().all(|data| data.dimensions.len() == 1)
         && let Some(size) = data.first().map(DataArgument::batch).filter(|&size| size > 1)
     {
         let is_table = |base: &Base, node: &ShapeNode, _: &str, _: i64| {
-            let is_meant = node.dimensions.len() > 1 && node.dimensions[0] == size && node.element_type.is_index();
-            is_meant && classes.of(base.buffer) == Class::Input && !is_returned(base, node)
+            let is_table = node.dimensions.len() > 1 && node.element_type.is_index();
+            let are_pictures = node.dimensions.len() >= PICTURES && trains(classes, bases);
+            node.dimensions[0] == size
+                && (is_table || are_pictures)
+                && classes.of(base.buffer) == Class::Input
+                && !is_returned(base, node)
         };
         data.extend(candidates(&is_table, true));
     }
@@ -268,6 +273,9 @@ pub fn data_arguments(
     data.extend(more.into_iter().filter(|data| !known.contains(&data.base) && data.batch() == batch));
     data
 }
+
+/// Fewest dimensions of what has a label for each sample: samples, rows and columns, or times and features.
+const PICTURES: usize = 3;
 
 /// Fewest arrays of state that show how many rows it has.
 const LEAST_ROWS: usize = 3;

@@ -2,12 +2,15 @@
 
 use super::base::{Base, Role};
 use crate::analysis::ProgramAnalysis;
-use crate::analysis::flow::{Value, is_blank};
-use crate::model::{BufferId, InstructionId, Opcode, Program, outline};
+use crate::analysis::flow::{Value, computed, is_blank};
+use crate::analysis::live_range::LiveRanges;
+use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, outline};
 
 /// A buffer that lies in a result's memory before the result does, such as a gradient or an array that a loop fills.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lodger {
+    /// The last of the values that are there one after the other.
+    buffer: BufferId,
     pub(super) size: u64,
     /// First and last byte in the allocation.
     pub(super) place: (u64, u64),
@@ -51,7 +54,16 @@ pub(super) fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &B
         let (size, first, last, is_relaid) = lodges(assigned.buffer)?;
         let start = assigned.offset;
         let is_like_result = is_alike(program, assigned.buffer, base.buffer);
-        Some(Lodger { size, place: (start, start.saturating_add(size)), first, last, is_like_result, is_relaid })
+        let buffer = assigned.buffer;
+        Some(Lodger {
+            buffer,
+            size,
+            place: (start, start.saturating_add(size)),
+            first,
+            last,
+            is_like_result,
+            is_relaid,
+        })
     });
     merged(found.collect())
 }
@@ -68,7 +80,9 @@ fn merged(mut lodgers: Vec<Lodger>) -> Vec<Lodger> {
             Some(group) => {
                 group.place = (group.place.0.min(own.place.0), group.place.1.max(own.place.1));
                 group.size = group.place.1 - group.place.0;
-                group.last = group.last.max(own.last);
+                if own.last >= group.last {
+                    (group.buffer, group.last) = (own.buffer, own.last);
+                }
                 group.is_like_result &= own.is_like_result;
                 group.is_relaid |= own.is_relaid;
             }
@@ -76,6 +90,49 @@ fn merged(mut lodgers: Vec<Lodger>) -> Vec<Lodger> {
         }
     }
     groups
+}
+
+/// Ends those early whose only reader makes the result of them and of what is there before them, as each weight's update of
+/// its gradient. In the order in which a program is printed that does not fit, all gradients may be there before the first
+/// update; of one that fits, each update comes as soon as it can, for less memory.
+pub(super) fn end_early(program: &Program, live: &LiveRanges, lodgers: &mut [Vec<Lodger>]) {
+    let mut readers: FastMap<u32, Vec<u32>> = FastMap::default();
+    readers.extend(lodgers.iter().flatten().filter(|own| own.is_like_result).map(|own| (own.buffer.0, Vec::new())));
+    if readers.is_empty() {
+        return;
+    }
+    for (buffer, _, reader) in live.reads(program) {
+        if let Some(own) = readers.get_mut(&buffer) {
+            own.push(reader);
+        }
+    }
+    for own in lodgers.iter_mut().flatten() {
+        let Some((made, _)) = live.of(own.buffer) else { continue };
+        let Some([reader]) = readers.get(&own.buffer.0).map(Vec::as_slice) else { continue };
+        let is_there =
+            |&operand: &u32| operand != NO_ROW && is_there_at(program, live, InstructionId(operand), made, 0);
+        if program.instructions.operands_of(InstructionId(*reader)).iter().all(is_there) {
+            own.last = own.last.min(made.saturating_add(1));
+        }
+    }
+}
+
+/// How far operands are followed to arguments.
+const FURTHEST: u32 = 8;
+
+/// Whether an operand is there at a point: made before it, or of arguments and constants alone.
+fn is_there_at(program: &Program, live: &LiveRanges, operand: InstructionId, point: u32, depth: u32) -> bool {
+    let at = computed(program, Value::whole(operand)).at;
+    let opcode = program.instructions.opcode.get(at.index()).copied();
+    if live.point_of(at.0).is_some_and(|made| made <= point)
+        || matches!(opcode, Some(Opcode::PARAMETER | Opcode::CONSTANT))
+    {
+        return true;
+    }
+    let operands = program.instructions.operands_of(at);
+    depth < FURTHEST
+        && !operands.is_empty()
+        && operands.iter().all(|&row| row != NO_ROW && is_there_at(program, live, InstructionId(row), point, depth + 1))
 }
 
 /// Whether a fusion updates part of an operand in place.

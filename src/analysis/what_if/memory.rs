@@ -13,7 +13,7 @@ use super::followers::{Followers, Temporaries};
 use super::follows::{Divided, Follows};
 use super::global_batch::GlobalBatch;
 use super::head_size::Heads;
-use super::lodgers::{Lodger, is_alike, lodgers_of};
+use super::lodgers::{Lodger, end_early, is_alike, lodgers_of};
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::resize;
@@ -288,7 +288,11 @@ impl Memory {
         let (kept, (last_read, lodgers)) = rayon::join(
             || SavedForBackward::new(program, analysis, (&base, &data), &families, (&family_names, &points)),
             || {
-                let lodgers = base.iter().map(|base| lodgers_of(program, analysis, base)).collect();
+                let mut lodgers: Vec<_> = base.iter().map(|base| lodgers_of(program, analysis, base)).collect();
+                let is_over = space.capacity.as_ref().is_some_and(|c| space.xprof.allocated > c.bytes);
+                if let Some(live) = analysis.live.as_ref().filter(|_| is_over) {
+                    end_early(program, live, &mut lodgers);
+                }
                 (last_reads(program, analysis, &base), lodgers)
             },
         );

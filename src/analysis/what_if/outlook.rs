@@ -5,6 +5,7 @@ use super::outcome::UNTOLD;
 use super::prediction::{DependsOn, Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
 use super::state::{Kinds, Sizes};
 use super::trial::Trial;
+use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::{Packer, Placement};
 use crate::model::Bytes;
 
@@ -278,12 +279,26 @@ impl<'t, 'a> Outlook<'t, 'a> {
             let saved = self.expected as f64 * RECOMPUTED_ON_GPUS;
             return (*least).min(self.expected.saturating_sub(saved as u64));
         }
-        // If the program does not fit, the compiler has already recomputed all it could.
-        if !is_short || !self.fits_now() {
+        // If the program does not fit, the compiler has already recomputed all it could, unless no recomputation would have
+        // been enough.
+        let is_donated = self.trial.state.kinds == (Kinds { donation: true, ..Kinds::default() });
+        if !is_short || !(self.fits_now() || is_donated) {
             return *least;
+        }
+        if !self.fits_now() {
+            return least.saturating_sub(self.kept_at_peak() / 2);
         }
         let spared = memory.spared_in_loops(program, sizes, *at);
         memory.floor(program, edits).unwrap_or(*least).min(least.saturating_sub(spared))
+    }
+
+    /// Bytes at the peak that the forward pass keeps for the backward pass, or that wait in it for the weights' gradients.
+    fn kept_at_peak(&self) -> u64 {
+        let passes = &self.trial.memory.kept.passes;
+        let is_of_step = |family: u32| {
+            matches!(passes.get(family as usize), Some(Pass::Forward | Pass::Recomputed | Pass::Backward))
+        };
+        self.trial.at_peak().filter(|row| is_of_step(row.0)).map(|row| row.1.0).fold(0, u64::saturating_add)
     }
 
     /// Of one sample the compiler may leave out the dimension.

@@ -1,5 +1,6 @@
 //! Reuse of memory: results in place of donated arguments, and results in place of operands of their instruction.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
@@ -131,7 +132,10 @@ impl State<'_> {
     }
 
     /// Gives temporaries that have lived in the memory of results, as (bytes, first and last time), memory of their own.
-    pub(super) fn house(&mut self, lodgers: Vec<(u64, u32, u32)>) {
+    pub(super) fn house(&mut self, mut lodgers: Vec<(u64, u32, u32)>) {
+        if self.memory.is_over() {
+            one_after_the_other(&mut lodgers);
+        }
         let blocks: Vec<Block> = lodgers.iter().map(|&(size, start, end)| Block { size, start, end }).collect();
         let bytes = if blocks.is_empty() { 0 } else { packing::most_live(&blocks).0 };
         if bytes == 0 {
@@ -228,6 +232,19 @@ impl State<'_> {
             false
         })
     }
+}
+
+/// Of those that come and go between two events of the heap, one after the other as the compiler orders a program that
+/// fits, keeps the largest two: one is there until the next is made.
+fn one_after_the_other(lodgers: &mut Vec<(u64, u32, u32)>) {
+    lodgers.sort_by_key(|&(size, first, last)| (first, last, Reverse(size)));
+    let mut same = 0;
+    let mut before = None;
+    lodgers.retain(|&(_, first, last)| {
+        same = if before == Some((first, last)) { same + 1 } else { 0 };
+        before = Some((first, last));
+        first < last || same < 2
+    });
 }
 
 #[cfg(test)]

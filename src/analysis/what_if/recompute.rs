@@ -525,6 +525,10 @@ impl State<'_> {
         // What follows the families are second lives, which these changes made.
         for (i, &(value, is_again)) in known.of_family.iter().enumerate() {
             let Some(first) = first_of.get_mut(value as usize) else { continue };
+            if known.compressed.binary_search(&(i as u32)).is_ok() {
+                kept.blocks[i].size = 0;
+                continue;
+            }
             if *first == NO_ROW {
                 *first = i as u32;
             } else if is_again && !self.is_computed_again(i) {
@@ -585,6 +589,9 @@ fn part_of(program: &Program, buffer: BufferId) -> Option<Part<'_>> {
     Some((node.element_type, &node.dimensions, before))
 }
 
+/// What the name of an array says that the compiler keeps in another layout, with less padding, until it is read.
+const COMPRESSED: &str = ".remat_compressed";
+
 /// What the compiler computes again.
 fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
     let name = |root: BufferId| Some(program.text.instruction_name(program.buffers.instruction_of(root)?));
@@ -621,8 +628,14 @@ fn recomputed(program: &Program, memory: &Memory) -> Recomputed {
         (value, is_again && is_needed(row))
     });
     let of_family: Vec<(u32, bool)> = found.collect();
+    let is_compressed = |&row: &u32| {
+        let name = memory.families.list.get(row as usize).and_then(|family| name(family.root));
+        name.is_some_and(|name| name.contains(COMPRESSED))
+    };
+    let is_known = |row: &u32| of_family[*row as usize].0 != NO_ROW;
+    let compressed = (0..of_family.len() as u32).filter(is_known).filter(is_compressed).collect();
     let handed_on = handed_on(program, memory, &of_family);
-    Recomputed { of_family, values: values.len(), handed_on }
+    Recomputed { of_family, values: values.len(), handed_on, compressed }
 }
 
 /// See [`Recomputed::handed_on`].
