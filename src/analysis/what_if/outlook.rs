@@ -51,8 +51,19 @@ const ONE_SAMPLE: f64 = 0.72;
 /// Share of what is expected where activations are divided along their width that a program may take.
 const LESS_BY_WIDTH: f64 = 0.75;
 
+/// From how many bytes on the new values of weights are not gathered together: a program with six tables of 1.2 GiB was
+/// compiled for TPUs.
+const LARGE: u64 = 512 << 20;
+
 /// Fewest arrays that the compiler copies as the weights of layers.
 const LEAST_WEIGHTS: usize = 8;
+
+/// What copies of weights come to that are there at once, of their bytes: of large tables, which are updated one after the
+/// other, one.
+fn copied_at_once(weights: impl Iterator<Item = u64>) -> u64 {
+    let (large, small): (Vec<u64>, Vec<u64>) = weights.partition(|&size| size > LARGE);
+    small.iter().chain(large.iter().max()).copied().fold(0u64, u64::saturating_add)
+}
 
 /// Lowest and highest bytes.
 type Range = (Bytes, Bytes);
@@ -198,7 +209,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let rows = || (0..sizes.base.len()).filter(|&row| memory.roles[row].is_trained);
         let is_divided = |row: usize| sizes.base[row] < memory.base[row].size;
         let are_weights_divided = rows().any(is_divided);
-        let copies = rows().map(|row| sizes.base[row]).fold(0u64, u64::saturating_add);
+        let copies = copied_at_once(rows().map(|row| sizes.base[row]));
         let is_state_divided = (0..sizes.base.len()).any(|row| !memory.roles[row].is_trained && is_divided(row));
         let with_copies = self.expected.saturating_add(copies);
         if are_weights_divided || !is_state_divided || self.trial.is_tight(with_copies) {
@@ -390,7 +401,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         if copied.len() < LEAST_WEIGHTS {
             return;
         }
-        let copies = copied.iter().fold(0u64, |sum, &bytes| sum.saturating_add(bytes));
+        let copies = copied_at_once(copied.into_iter());
         let high = Bytes(self.expected.saturating_add(copies));
         if high > self.range.1 {
             self.range = (self.range.0.max(lowest_below(high).min(Bytes(self.expected))), high);
