@@ -35,6 +35,7 @@ mod lent;
 mod lodgers;
 mod memory;
 mod micro;
+mod order_of_logits;
 mod outcome;
 mod outlook;
 mod pairs;

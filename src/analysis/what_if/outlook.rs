@@ -101,6 +101,8 @@ pub(super) struct Outlook<'t, 'a> {
     packed_online: u64,
     /// Bytes that are expected if the compiler did not fill the room that a change leaves.
     unfilled: u64,
+    /// Bytes up to which it may take, whatever else is expected.
+    most: u64,
     /// Whether a division leaves the range so wide that it says nothing.
     is_open: bool,
 }
@@ -110,6 +112,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
     /// allocates, where another prediction of the same changes has told them.
     pub fn new(trial: &'t Trial<'a>, depth: Depth, known_online: Option<Bytes>) -> Self {
         let mut outlook = Self::after_packing(trial, depth, known_online);
+        outlook.order_logits();
         outlook.add_put_off();
         outlook.fill_the_room();
         outlook.copy_the_weights();
@@ -170,7 +173,20 @@ impl<'t, 'a> Outlook<'t, 'a> {
             range,
             packed_online: online,
             unfilled: expected,
+            most: 0,
             is_open: false,
+        }
+    }
+
+    /// Takes away what the compiler saves by the order of what makes and reads logits, but not from what it may take.
+    fn order_logits(&mut self) {
+        let less = self.trial.saved_by_order();
+        if less == 0 {
+            return;
+        }
+        self.most = self.most.max(self.expected);
+        for bytes in [&mut self.expected, &mut self.online, &mut self.best, &mut self.packed, &mut self.peak] {
+            *bytes = bytes.saturating_sub(less);
         }
     }
 
@@ -271,6 +287,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         self.widen_by_put_off();
         self.widen_to_worst_case();
         self.widen_by_sums();
+        self.range.1 = self.range.1.max(Bytes(self.most));
         // What only takes memory away adds none, if the compiler recomputes as it does now.
         if only_take_away(&self.trial.edits) && self.trial.least <= memory.peak {
             let most = Bytes(memory.allocated.max(self.expected).max(self.cases.worst.unwrap_or(0)));
