@@ -199,6 +199,11 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
             "a loop over the {summed} micro-batches, which are in memory at once now ({how}); {results}"
         ));
     }
+    if summed > 1 && batch_size::micro_batches(case).next().is_none() {
+        return Some(format!(
+            "the {summed} micro-batches have one sample each and cannot be smaller: a shorter sequence, or one that is divided over devices"
+        ));
+    }
     if summed > 1 {
         return Some(format!("more and smaller micro-batches than the {summed} of now; {results}"));
     }

@@ -14,7 +14,7 @@ use crate::analysis::names::lookup::is_draw;
 use crate::analysis::once::once;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::analysis::what_if::{EVERY, Edit, SCAN};
-use crate::model::{Bytes, FastSet, InstructionId, ShapeNode, outline, percent};
+use crate::model::{Bytes, FastSet, InstructionId, Program, ShapeNode, outline, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "attention_scores";
@@ -36,6 +36,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_worth(bytes) {
         return;
     }
+    let is_one_block = sequence <= BLOCK;
     let mut finding = case.finding(NAME);
     // Blocks of keys that come from other devices in turn: what is left is not to keep the scores of each.
     let is_ring = case.memory.has_backward() && is_of_ring(case, &held);
@@ -99,11 +100,15 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         case.describe_first(&scores),
         if is_ring {
             "keys come from other devices block by block (`ppermute`), but the backward pass keeps the scores of every block"
+        } else if is_one_block {
+            "they are no longer than one block, so that computing them block by block saves nothing"
         } else {
             "block-wise attention never materialises them in full"
         }
     );
-    if is_remedied {
+    if is_one_block && !is_remedied {
+        // Said above.
+    } else if is_remedied {
         finding.why.push_str(&case.unlike(&finding, bytes));
     } else {
         finding.why.push_str(" By how much the peak falls with that alone cannot be told.");
@@ -111,6 +116,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if is_ring {
         finding.advice.push("`jax.checkpoint` on what is computed for each block, or on the layer: the blocks' scores are computed again, one block at a time".to_owned());
         finding.advice.push("or a kernel for ring attention with a backward pass of its own, which keeps one number for each row of scores".to_owned());
+    } else if is_one_block && !is_remedied {
+        if !case.memory.has_checkpoints() && case.memory.has_backward() {
+            finding.advice.extend(checkpointed(case, &held).map(|of_layer| {
+                format!("`jax.checkpoint` around the attention alone, where nothing else reads the scores: those of one layer at a time ({}) stay live", Bytes(of_layer).short())
+            }));
+        }
     } else {
         advise(case, &mut finding, &held);
         if case.is_worth(filled) {
@@ -259,11 +270,20 @@ fn padded(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
 /// Which kernel takes scores that a `tanh` keeps in bounds, in words where there is one, as in Gemma 2.
 fn soft_capped(case: &ProgramContext<'_>, held: &[&AtPeak]) -> &'static str {
     let has_own = Library::of(case) == Library::MaxText || case.memory.is_gpu;
-    if !has_own && is_any_made(case, held, "tanh", &|_| true) {
+    if !has_own && is_any_made(case, held, "tanh", &|at| is_scaled(case.program, at)) {
         "; the scores are capped by a `tanh`, for which splash attention has `attn_logits_soft_cap` and JAX's flash attention nothing"
     } else {
         ""
     }
+}
+
+/// Whether a value is multiplied next, as scores are that a `tanh` keeps in bounds; in a GELU, 1 is added to it.
+fn is_scaled(program: &Program, at: InstructionId) -> bool {
+    let Some(computation) = program.computation_of(at).and_then(|own| program.computations.get(own.index())) else {
+        return false;
+    };
+    let reads = |row: &InstructionId| program.instructions.operands_of(*row).contains(&at.0);
+    (at.0 + 1..computation.end).map(InstructionId).find(reads).is_none_or(|row| program.opcode_name(row) == "multiply")
 }
 
 /// Whether an operation makes an array with the dimensions of some scores, in any order, and passes a test.
@@ -356,7 +376,7 @@ const BIASES: [&str; 4] = ["relative_attention_bias", "relative_position_bias", 
 
 /// Words in the names of operations that add to scores what depends on the distance of the positions, as in Segment
 /// Anything's encoder.
-const BY_DISTANCE: [&str; 2] = ["relative_position", "rel_pos"];
+const BY_DISTANCE: [&str; 3] = ["relative_position", "rel_pos", "alibi"];
 
 /// Words in the names of operations that compute a softmax of scores.
 const SOFTMAX: [&str; 2] = ["softmax", "dot_product_attention"];
@@ -377,7 +397,8 @@ fn find_in_the_way(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<InTheW
         let name = program.text.op_name(at).to_ascii_lowercase();
         BY_DISTANCE.iter().any(|word| name.contains(word))
     };
-    if are_shifted(case, held) || is_any_made(case, held, "add", &is_by_distance) {
+    let is_bias = |at: InstructionId| is_by_distance(at) || adds_bias(case, at);
+    if are_shifted(case, held) || is_any_made(case, held, "add", &is_bias) {
         return Some(InTheWay::Relative);
     }
     let elements = |at: InstructionId| program.shape_of(at).map(|shape| shape.root().element_count());
@@ -405,6 +426,33 @@ fn find_in_the_way(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<InTheW
         })
     };
     is_any_made(case, held, "compare", &is_drawn).then_some(InTheWay::Dropout)
+}
+
+/// Whether a sum adds to scores what is the same for all samples but not for all heads, such as a term for each distance: an
+/// array of heads, positions and positions. A mask has no heads, or samples in their place.
+fn adds_bias(case: &ProgramContext<'_>, at: InstructionId) -> bool {
+    let program = case.program;
+    let outline_of = |at: InstructionId| program.shape_of(at).map(|shape| outline(&shape.root().dimensions));
+    let Some(own) = outline_of(at) else { return false };
+    let Some(positions) = repeated(&own) else { return false };
+    let samples = |size: i64| {
+        let batch = case.memory.data.first().map_or(0, |data| data.batch());
+        size == batch || size.saturating_mul(case.memory.summed_parts(program)) == batch
+    };
+    let operand = |at: InstructionId| program.instructions.operands_of(at).first().map(|&row| InstructionId(row));
+    program.instructions.operands_of(at).iter().any(|&row| {
+        let mut from = InstructionId(row);
+        if program.opcode_name(from) == "convert" {
+            let Some(inner) = operand(from) else { return false };
+            from = inner;
+        }
+        let source = (program.opcode_name(from) == "broadcast").then(|| operand(from).and_then(outline_of)).flatten();
+        let Some([heads, first, second]) = source.as_deref().and_then(|source| source.first_chunk::<3>()) else {
+            return false;
+        };
+        let is_whole = source.as_ref().is_some_and(|source| source.len() == 3 && own.len() == 4);
+        is_whole && (*first, *second) == (positions, positions) && *heads < positions && !samples(*heads)
+    })
 }
 
 /// How to compute the attention of a program block by block.

@@ -11,6 +11,7 @@ use crate::analysis::class::{Class, Reason};
 use crate::analysis::flow::Value;
 use crate::analysis::flow::collective::{gathered_from, holds_gathered};
 use crate::analysis::flow::made_of::made_of;
+use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::batch::DataArgument;
 use crate::model::{Bytes, InstructionId};
 
@@ -45,6 +46,16 @@ const UNAVOIDABLE: f64 = 0.05;
 
 /// Why weights are copied where the optimizer's state is divided and they are not.
 const COPIED_FOR_UPDATE: &str = " The optimizer's state is divided over the devices, and the weights are not: each device updates its part of them, and where there is room, the compiler copies the weights for that.";
+
+/// What is gathered at the end of such a step.
+const GATHERED_AFTER_UPDATE: &str = " The optimizer's state is divided over the devices, and the weights are not: each device updates its part of them, and their new values are gathered from all. Weights that are divided too need not be.";
+
+/// Whether most of what is gathered is made after the passes, as the new values of weights are.
+fn are_new_values(case: &ProgramContext<'_>, gathered: &[&AtPeak]) -> bool {
+    let is_after = |t: &&&AtPeak| case.memory.kept.passes.get(t.family).is_none_or(|pass| *pass == Pass::Unknown);
+    let after = gathered.iter().filter(is_after).map(|t| t.size).total();
+    after.saturating_mul(2) > gathered.iter().map(|t| t.size).total()
+}
 
 /// Whether one of some arrays, largest first, is nearly all of them.
 fn of_one(gathered: &[&AtPeak], whole: u64) -> bool {
@@ -110,7 +121,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     held.sort_by_key(|t| (std::cmp::Reverse(t.size), t.buffer));
     case.stake(&mut finding, whole.saturating_add(casts));
     let of_weights = gathered.iter().filter(|t| classes.of(t.buffer) == Class::Weight).map(|t| t.size).total();
-    let are_weights = of_weights.saturating_mul(2) > whole;
+    let are_weights = of_weights as f64 > whole as f64 * NEARLY_ALL;
     let verb = |count: usize| if count == 1 { "takes" } else { "take" };
     finding.title = if whole >= casts {
         let what = match (are_weights, gathered.len()) {
@@ -132,7 +143,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut parts = Vec::new();
     if whole > 0 {
         let arrays = counted(gathered.len(), "array", "arrays");
-        parts.push(format!("{arrays} gathered from other devices ({})", Bytes(whole).short()));
+        let others = whole.saturating_sub(of_weights);
+        let of_it = if are_weights || of_weights == 0 {
+            String::new()
+        } else {
+            format!(", {} of it activations", Bytes(others).short())
+        };
+        parts.push(format!("{arrays} gathered from other devices ({}{of_it})", Bytes(whole).short()));
     }
     if casts > 0 {
         let arrays = if are_unpacked {
@@ -162,12 +179,15 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let in_loops = gathered.iter().filter(|t| case.is_in_loop(t)).count();
     // One array at a time is no store of many layers: what reads it wants all of it.
     if in_loops > 0 && in_loops == gathered.len() {
-        let them = if gathered.len() == 1 { "it" } else { "them" };
-        let _ = write!(finding.why, " A loop gathers {them} for one of its steps at a time.");
+        finding.why.push_str(" What is gathered is that of one step of a loop at a time.");
     } else if cache.is_some() {
         // Not of the layers' weights.
+    } else if updates_in_parts(case) && are_new_values(case, &gathered) {
+        finding.why.push_str(GATHERED_AFTER_UPDATE);
     } else if gathered.len() > 1 && (of_one(&gathered, whole) || has_scan(case)) {
         finding.advice.extend(keep_along(case, gathered.iter().copied().max_by_key(|t| t.size)));
+    } else if !are_weights && of_weights.saturating_mul(2) < whole {
+        // Activations are gathered where they are needed whole.
     } else if gathered.len() > 1 && !case.memory.has_backward() {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`".to_owned());
     } else if gathered.len() > 1 {
@@ -194,7 +214,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let (wide, weights) = case.wide_of_weights();
     if !are_unpacked && case.is_worth(casts) && narrow.saturating_mul(2) > casts && wide.saturating_mul(2) > weights {
         finding.advice.push(
-            if case.memory.kept.stacks.is_empty() {
+            if case.memory.kept.stacks.is_empty() && case.memory.summed_parts(case.program) > 1 {
+                "the compiler moves the cast of weights out of the loop over micro-batches; weights that are kept in bfloat16, with a 32-bit copy of them in the optimizer's state, need no cast"
+            } else if case.memory.kept.stacks.is_empty() {
                 "cast weights where a layer uses them, inside the checkpointed function, not all of them before the first layer"
             } else {
                 match Library::of(case) {

@@ -7,6 +7,7 @@ use super::attention::is_drawn;
 use super::gathered::is_gather;
 use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
 use crate::analysis::class::Class;
+use crate::analysis::flow::label::SUMMED;
 use crate::analysis::names::lookup::is_draw;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern;
@@ -65,6 +66,8 @@ impl Kind {
             Self::Recomputed
         } else if class == Class::Activation || kept.is_stack(t.family) {
             Self::Kept
+        } else if is_sum_of_gradients(case, t) {
+            Self::Gradients
         } else if class == Class::Gradient {
             let weights = case.memory.weights(case.program);
             let is_of_weight = case.node(t.buffer).is_none_or(|node| weights.contains(&outline(&node.dimensions)));
@@ -73,6 +76,12 @@ impl Kind {
             Self::Other
         }
     }
+}
+
+/// Whether a temporary is what a loop over micro-batches adds gradients up to.
+fn is_sum_of_gradients(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+    case.memory.has_backward()
+        && case.analysis.labels(case.program).of(case.program, t.buffer).is_some_and(|own| own.text.starts_with(SUMMED))
 }
 
 /// Whether a temporary holds random bits, or what they are made of.

@@ -3,6 +3,7 @@
 use super::finding::{ChangesResults, Finding};
 use super::program_context::ProgramContext;
 use super::replicated;
+use crate::analysis::class::Class;
 use crate::model::{BufferId, Bytes};
 
 /// Name of the rule.
@@ -17,6 +18,7 @@ fn divided(size: u64, capacity: u64) -> String {
 /// Looks for single buffers larger than half of the available memory.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(capacity) = case.memory.capacity else { return };
+    let classes = case.analysis.classes(case.program);
     let replicated: Vec<Vec<i64>> = replicated::rows(case)
         .into_iter()
         .filter_map(|row| case.node(case.memory.base[row].buffer).map(|node| node.dimensions.clone()))
@@ -33,7 +35,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         .filter(|&(size, buffer)| {
             // Replicated arguments are already reported by their own rule.
             let is_explained = || case.node(buffer).is_some_and(|node| replicated.contains(&node.dimensions));
-            size > capacity / 2 && !is_explained()
+            // A cache is as large as it is meant to be.
+            size > capacity / 2 && classes.of(buffer) != Class::Cache && !is_explained()
         })
         .collect();
     large.sort_by_key(|&(size, buffer)| (std::cmp::Reverse(size), buffer));

@@ -9,6 +9,7 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::{batch_size, fragmentation, padding, precision};
 use crate::analysis::class::Class;
 use crate::analysis::flow::loops::{Role, is_written_by_users};
+use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope::path;
 use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::{EVERY, Edit};
@@ -187,7 +188,9 @@ fn largest(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
 /// The array of the peak that another one is in another order, such as all samples shuffled, in one piece or in several.
 fn in_another_order<'a>(case: &ProgramContext<'_>, t: &AtPeak, held: &[&'a AtPeak]) -> Option<&'a AtPeak> {
     let size = |t: &AtPeak| case.node(t.buffer).map(|node| (node.element_type, node.element_count()));
-    let is_gather = |t: &AtPeak| path(case.name(t.family)).last() == Some(&"gather");
+    // What a pass looks up, such as terms by distance, is no sample.
+    let is_of_pass = |t: &AtPeak| case.memory.kept.passes.get(t.family).is_some_and(|pass| *pass != Pass::Unknown);
+    let is_gather = |t: &AtPeak| path(case.name(t.family)).last() == Some(&"gather") && !is_of_pass(t);
     let own = size(t).filter(|_| is_gather(t))?;
     let pieces = held.iter().filter(|other| is_gather(other) && size(other) == Some(own)).count() as u64;
     let is_source = |other: &AtPeak| {

@@ -13,6 +13,7 @@ use super::loops::{Loops, Part, Role};
 use super::steps::LoopSteps;
 use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
+use crate::analysis::names::plain::{is_number_of, is_plain, is_plain_part, kernel, named_scopes};
 use crate::analysis::names::short_path::short_path;
 use crate::analysis::names::{lookup, scope};
 use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, outline};
@@ -23,31 +24,6 @@ const MOST_LOOKED_AT: usize = 96;
 /// What comes out of a loop over layers: forwards, and backwards.
 const OF_LAST_LAYER: &str = "output of the last layer";
 const OF_FIRST_LAYER: &str = "gradient of the first layer's input";
-
-/// Names that transformations and libraries add to op names and that name no part of a model.
-const PLAIN_SCOPES: &[&str] = &[
-    "while",
-    "body",
-    "cond",
-    "scan",
-    "eval_jaxpr",
-    "closed_call",
-    "core_call",
-    "checkpoint",
-    "remat",
-    "pjit",
-    "rematted_computation",
-    "custom_vjp_call",
-    "custom_jvp_call",
-    "body_fun",
-    "cond_fun",
-    "branch_0_fun",
-    "branch_1_fun",
-    "shard_map",
-];
-
-/// Operations that only say where a value is or is computed again.
-const PLAIN_OPERATIONS: &[&str] = &["remat2", "sharding_constraint"];
 
 /// The short names of the arguments that instructions hold parts of, as far as they were looked for.
 #[derive(Debug, Default)]
@@ -61,6 +37,9 @@ impl Arguments {
 
 /// How the label of a copy of an argument begins.
 pub const COPY_OF: &str = "copy of ";
+
+/// How the label of what a loop adds up begins, such as gradients of micro-batches.
+pub const SUMMED: &str = "summed by the loop";
 
 /// How the label of what is written into an argument's memory ends.
 pub const IN_PLACE: &str = ", updated in place";
@@ -190,7 +169,7 @@ impl Labels {
             return Some(Label::plain(format!("made from {made_from}")));
         }
         let operation = scope::path(&own).last().map(|&last| last.to_owned()).unwrap_or_default();
-        let says_nothing = PLAIN_SCOPES.contains(&operation.as_str()) || PLAIN_OPERATIONS.contains(&operation.as_str());
+        let says_nothing = is_plain_part(&operation);
         let is_end = [OF_LAST_LAYER, OF_FIRST_LAYER].contains(&made_from.as_str());
         let text = if is_end && (operation.is_empty() || says_nothing) {
             made_from
@@ -261,7 +240,7 @@ impl Labels {
                 // Not of an argument, as weights that are updated are, but of nothing, as the gradients of micro-batches.
                 let adds = matches!(scope::path(&name).last(), Some(&("add" | "add_any")));
                 let is_sum = adds && argument::entry_parameter(program, &self.loops, &begin, false).is_none();
-                Some(format!("{} by the loop: like {like}", if is_sum { "summed" } else { "carried" }))
+                Some(format!("{}: like {like}", if is_sum { SUMMED } else { "carried by the loop" }))
             };
             // A name that tells no part of the model is better than none.
             let borrowed = || (!name.is_empty()).then(|| Label::borrowed(name.clone()));
@@ -604,42 +583,6 @@ impl Label {
     }
 }
 
-/// Whether an op name identifies no part of the model.
-fn is_plain(op_name: &str) -> bool {
-    op_name.is_empty() || !op_name.contains('/') && is_number_of(op_name) || !has_named_scope(op_name)
-}
-
-/// Whether a name is an instruction name with a number: `broadcast.128`.
-fn is_number_of(name: &str) -> bool {
-    name.rsplit_once('.').is_some_and(|(head, tail)| {
-        !tail.is_empty() && tail.bytes().all(|b| b.is_ascii_digit()) && !head.contains(['[', '\'', ' '])
-    })
-}
-
-/// The last two scopes of an op name that name a part of the model: `layer_3/attn`; empty if none does.
-fn named_scopes(op_name: &str) -> String {
-    let parts = scope::path(op_name);
-    let Some((_, scopes)) = parts.split_last() else { return String::new() };
-    let named: Vec<&str> = scopes.iter().copied().filter(|part| is_named(part)).collect();
-    named[named.len().saturating_sub(2)..].join("/")
-}
-
-/// The function around a Pallas kernel: `flash_attention` of `…/jit(flash_attention)/pallas_call`.
-fn kernel(op_name: &str) -> Option<&str> {
-    let (_, function) = op_name.strip_suffix("/pallas_call")?.rsplit_once('/')?;
-    function.strip_prefix("jit(")?.strip_suffix(')').filter(|name| !name.is_empty())
-}
-
-/// Whether a scope of an op name names a part of the model.
-fn has_named_scope(op_name: &str) -> bool {
-    scope::path(op_name).split_last().is_some_and(|(_, scopes)| scopes.iter().any(|part| is_named(part)))
-}
-
-fn is_named(part: &str) -> bool {
-    let part = part.trim();
-    !part.is_empty() && !scope::is_einsum(part) && !part.contains('(') && !PLAIN_SCOPES.contains(&part)
-}
-
 /// Dimensions of one layer's slice: `[4,4096,14336]` of a stack of 32.
 fn slice_text(dimensions: &[i64]) -> String {
     let words: Vec<String> = dimensions.iter().skip(1).map(ToString::to_string).collect();
@@ -679,16 +622,4 @@ fn is_product_within(program: &Program, at: InstructionId, deepest: usize) -> bo
     let called = || program.instructions.called_by(at).iter().filter_map(|c| program.computations.get(c.index()));
     is_fusion
         && called().any(|c| (c.start..c.end).any(|row| is_product_within(program, InstructionId(row), deepest - 1)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_kernel_has_the_name_of_the_function_around_it() {
-        assert_eq!(kernel("jit(step)/jvp()/while/body/jit(flash_attention)/pallas_call"), Some("flash_attention"));
-        assert_eq!(kernel("jit(step)/attention/pallas_call"), None, "a scope, which names the value itself");
-        assert_eq!(kernel("jit(step)/jit(flash_attention)/mul"), None);
-    }
 }

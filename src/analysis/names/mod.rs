@@ -7,5 +7,6 @@ pub mod layer;
 pub mod lookup;
 pub mod pass;
 pub mod pattern;
+pub mod plain;
 pub mod scope;
 pub mod short_path;

@@ -130,7 +130,9 @@ impl Memory {
             let best =
                 (0..parts.len()).max_by_key(|&i| (beside.is_some() && Some(parts[i]) == known, held[i], parts[i]));
             let best = best.filter(|&best| is_held(held[best]));
-            best.map(|best| parts[best]).or_else(|| is_held(of_one).then_some(1))
+            // A loop over as many parts as there are samples runs on one at a time.
+            let is_one = is_held(of_one) || self.parts_of_loop == Some(batch);
+            best.map(|best| parts[best]).or_else(|| is_one.then_some(1))
         })
     }
 }
@@ -175,6 +177,10 @@ impl State<'_> {
         }
         let held = memory.part_of_batch(self.program);
         let now = held.unwrap_or(batch);
+        if now == 1 && parts > 1 {
+            self.warn(format!("the {batch} samples of each device run one after the other already"));
+            return;
+        }
         if now % parts != 0 {
             self.warn(match held {
                 Some(part) => format!("parts of {part} samples per device cannot be divided by {parts}"),
