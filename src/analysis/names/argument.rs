@@ -211,6 +211,15 @@ pub fn holds_state(path: &str) -> bool {
     STATE_NAMES.contains(&first_word(path))
 }
 
+/// First words of paths of what was seen before, with a place for each sample.
+const MEMORY_NAMES: [&str; 5] = ["replay", "replay_buffer", "buffer", "memory", "buffer_state"];
+
+/// Whether an argument's name indicates a memory of samples that were seen before, such as a replay buffer.
+#[must_use]
+pub fn holds_memory(path: &str) -> bool {
+    MEMORY_NAMES.contains(&first_word(path))
+}
+
 /// Whether an argument's name indicates that it holds samples.
 #[must_use]
 pub fn holds_samples(path: &str) -> bool {

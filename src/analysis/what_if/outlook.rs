@@ -101,6 +101,8 @@ pub(super) struct Outlook<'t, 'a> {
     packed_online: u64,
     /// Bytes that are expected if the compiler did not fill the room that a change leaves.
     unfilled: u64,
+    /// Whether it is expected to fill that room.
+    is_filled: bool,
     /// Bytes up to which it may take, whatever else is expected.
     most: u64,
     /// Whether a division leaves the range so wide that it says nothing.
@@ -173,6 +175,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
             range,
             packed_online: online,
             unfilled: expected,
+            is_filled: false,
             most: 0,
             is_open: false,
         }
@@ -208,6 +211,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         // What fits so already is filled to about the same.
         let now = if memory.is_over() { u64::MAX } else { memory.allocated };
         let filled = usual.min(now).min(brought_back).max(self.expected);
+        (self.unfilled, self.is_filled) = (self.unfilled.min(self.expected), filled > self.expected);
         // Whatever the packer: next to nothing of it is lost between blocks.
         self.peak = self.peak.saturating_add(filled.saturating_sub(least));
         self.expected = self.expected.max(filled);
@@ -288,6 +292,10 @@ impl<'t, 'a> Outlook<'t, 'a> {
         self.widen_to_worst_case();
         self.widen_by_sums();
         self.range.1 = self.range.1.max(Bytes(self.most));
+        // What recomputes to fit may do so where it need not, too.
+        if self.is_filled {
+            self.range.0 = self.range.0.min(Bytes(self.unfilled).max(lowest_below(self.range.1)));
+        }
         // What only takes memory away adds none, if the compiler recomputes as it does now.
         if only_take_away(&self.trial.edits) && self.trial.least <= memory.peak {
             let most = Bytes(memory.allocated.max(self.expected).max(self.cases.worst.unwrap_or(0)));
