@@ -594,16 +594,21 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
             let held: Vec<&AtPeak> = case.peak.iter().filter(|t| finding.buffers.contains(&t.buffer)).collect();
             stages::checkpointed(case, &stages::patterns(case, &held)).is_some()
         };
-        let policy = if is_checkpointed && !saves() && !are_some_left() {
+        let policy = if is_checkpointed && are_some_left() {
+            // Said with the layers that are left.
+            ""
+        } else if is_checkpointed && !saves() {
             "the layers are checkpointed already, and what is kept are mostly their inputs: checkpoints around groups of two or more layers keep fewer of them"
         } else if is_checkpointed {
-            "there are checkpoints already: a policy that saves less, or `jax.checkpoint` without one, which saves the inputs alone"
+            "there are checkpoints already, but not of all that is kept: of the layers that are left, too, or with a policy that saves less (without one, `jax.checkpoint` keeps the inputs alone)"
         } else if case.memory.kept.scores.is_empty() {
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest"
         } else {
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest, including attention scores"
         };
-        finding.advice.push(format!("{policy}{}", super::attention::other_generator(case)));
+        if !policy.is_empty() {
+            finding.advice.push(format!("{policy}{}", super::attention::other_generator(case)));
+        }
     }
     finding.advice.extend(micro(case));
     let over = case.memory.capacity.map_or(0, |capacity| case.allocated().saturating_sub(capacity));

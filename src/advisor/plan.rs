@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, in_a_row};
-use super::search::{Rank, Search, effort, subsets};
+use super::search::{Rank, Search, are_free, effort, subsets};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::what_if::{Depth, Edit, IN_LOOP, LOGITS, Outcome, Prediction, SCAN, Trial, TryVerdict};
@@ -232,7 +232,8 @@ impl Plan {
 
     /// How good it is.
     pub(super) fn rank(&self) -> Rank {
-        (self.fits, Reverse(self.changes_results), Reverse(self.allocated))
+        let is_free = self.fits && are_free(&self.edits);
+        (self.fits, Reverse(self.changes_results), is_free, Reverse(self.allocated))
     }
 }
 

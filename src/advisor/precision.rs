@@ -157,10 +157,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             Bytes(temporaries).short(),
             Bytes(kept).short(),
             if everything.is_told() && compute.is_told() {
+                let alone = if case.is_worth(some) {
+                    format!("{} lower", Bytes(some).short())
+                } else {
+                    "hardly lower".to_owned()
+                };
                 format!(
-                    " With all of them in bfloat16 the peak would be about {} lower, with temporaries alone {} lower{}.",
+                    " With all of them in bfloat16 the peak would be about {} lower, with temporaries alone {alone}{}.",
                     Bytes(all).short(),
-                    Bytes(some).short(),
                     if !case.is_worth(case.held(&case.memory.wide_scores(case.program)).iter().map(|t| t.size).total())
                     {
                         ""
@@ -191,19 +195,25 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         }
     } else {
         finding.advice.push(format!("{}; small updates may be lost", Library::of(case).all_in_bfloat16()));
-        let less = if compute.is_told() { format!(": about {} less", Bytes(some).short()) } else { String::new() };
-        finding.advice.push(format!("at less risk, {kept_wide}{less}"));
+        let less = if compute.is_told() && case.is_worth(some) {
+            format!(": about {} less", Bytes(some).short())
+        } else {
+            String::new()
+        };
+        if !compute.is_told() || case.is_worth(some) {
+            finding.advice.push(format!("at less risk, {kept_wide}{less}"));
+        }
     }
     if finding.is_told() {
         finding
             .warnings
             .push("softmax, losses and norms that the program computes in f32 on purpose stay f32".to_owned());
     }
-    let of_transforms = |t: &&AtPeak| is_wide(t.buffer) && case.name(t.family).contains("fft");
+    let of_transforms = |t: &&AtPeak| is_wide(t.buffer) && case.memory.is_transform(t.family);
     let transforms: u64 = case.peak.iter().filter(of_transforms).map(|t| t.size).total();
     if case.is_worth(transforms) {
         finding.warnings.push(format!(
-            "{} of it are parts of Fourier transforms, which have no 16-bit form in JAX: complex numbers take 64 bits at least",
+            "{} are parts of Fourier transforms, which have no 16-bit form in JAX, as complex numbers take 64 bits at least: they are not counted, and what they read has to be cast to 32 bits",
             Bytes(transforms).short()
         ));
     }

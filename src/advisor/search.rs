@@ -12,8 +12,14 @@ use super::program_context::ProgramContext;
 use crate::analysis::what_if::{Arguments, Depth, Edit, Trial};
 use crate::model::Bytes;
 
-/// How good a set of changes is: whether the program fits, whether results stay the same, allocated bytes.
-pub(super) type Rank = (bool, Reverse<ChangesResults>, Reverse<Bytes>);
+/// How good a set of changes is: whether the program fits, whether results stay the same, whether it costs nothing,
+/// allocated bytes.
+pub(super) type Rank = (bool, Reverse<ChangesResults>, bool, Reverse<Bytes>);
+
+/// Whether changes cost nothing, neither in time nor in other code: donation alone.
+pub(super) fn are_free(edits: &[Edit]) -> bool {
+    edits.iter().all(|edit| matches!(edit, Edit::Donate(_)))
+}
 
 /// The findings whose changes may be combined, and what is known of sets of them.
 pub(super) struct Search<'a, 'c> {
@@ -63,7 +69,7 @@ impl<'a, 'c> Search<'a, 'c> {
             let trial = self.case.untried(&edits);
             let least = trial.as_ref().map_or_else(|| self.case.least(&edits), Trial::least);
             let fits = self.case.memory.capacity.is_some_and(|capacity| least.0 <= capacity);
-            let rank = (fits, Reverse(changes), Reverse(least));
+            let rank = (fits, Reverse(changes), fits && are_free(&edits), Reverse(least));
             if let Some(trial) = trial {
                 self.case.remember_least(&edits, least);
                 self.keep(rank, trial);

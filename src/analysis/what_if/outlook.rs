@@ -55,6 +55,9 @@ const LESS_BY_WIDTH: f64 = 0.75;
 /// compiled for TPUs.
 const LARGE: u64 = 512 << 20;
 
+/// Part of what a program takes by which a change of its arguments alone makes no difference.
+const NEXT_TO_NOTHING: u64 = 500;
+
 /// Fewest arrays that the compiler copies as the weights of layers.
 const LEAST_WEIGHTS: usize = 8;
 
@@ -300,6 +303,12 @@ impl<'t, 'a> Outlook<'t, 'a> {
         if only_take_away(&self.trial.edits) && self.trial.least <= memory.peak {
             let most = Bytes(memory.allocated.max(self.expected).max(self.cases.worst.unwrap_or(0)));
             self.range.1 = self.range.1.min(most);
+        }
+        // What changes next to nothing leaves the program as it is.
+        let kinds = Kinds { donation: state.kinds.donation, dtype: state.kinds.dtype, ..Kinds::default() };
+        if state.kinds == kinds && self.expected.abs_diff(memory.allocated) <= memory.allocated / NEXT_TO_NOTHING {
+            let (low, high) = (self.expected.min(memory.allocated), self.expected.max(memory.allocated));
+            self.range = (Bytes(low), Bytes(high));
         }
         // Nor did dividing arguments over devices in any of the real programs.
         if state.kinds == (Kinds { sharding: true, ..Kinds::default() }) && self.fits_now() {

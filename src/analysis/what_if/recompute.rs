@@ -150,7 +150,9 @@ impl State<'_> {
         let memory = self.memory;
         let is_meant = first_segments(&parts.list, most.map_or(usize::MAX, |most| most as usize));
         let meant = || parts.list.iter().zip(&is_meant).filter(|(_, is_meant)| **is_meant).map(|(segment, _)| segment);
-        let is_checkpointed = meant().any(|segment| segment.is_checkpointed);
+        // A loss in parts, next to the last layer, has a checkpoint of its own.
+        let checkpointed = meant().filter(|segment| segment.is_checkpointed).count();
+        let is_checkpointed = checkpointed > 1 || (checkpointed == 1 && meant().count() == 1);
         let (mut cut, mut cut_bytes) = (0usize, 0u64);
         self.checkpointed.resize(memory.families.list.len(), None);
         for segment in meant() {
@@ -210,7 +212,11 @@ impl State<'_> {
         } else if parts.list.is_empty() && turn.layers.is_empty() {
             self.decline("no repeated layers are recognised in the names of what the program computes".to_owned());
         } else if cut == 0 {
-            self.decline(format!("no layer called {pattern} keeps anything from the forward for the backward pass"));
+            self.decline(if is_checkpointed || (pattern == EVERY && memory.has_checkpoints()) {
+                "the layers are checkpointed already and keep nothing else for the backward pass".to_owned()
+            } else {
+                format!("no layer called {pattern} keeps anything from the forward for the backward pass")
+            });
         } else if (cut_bytes as f64) < memory.peak as f64 * LITTLE && memory.recomputes_all_at_once(self.program) {
             self.decline(
                 "a checkpoint around all layers recomputes them at once; what checkpoints around each of them keep instead cannot be told from this program".to_owned(),

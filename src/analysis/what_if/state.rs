@@ -418,8 +418,9 @@ impl<'a> State<'a> {
             self.decline_small_convolutions();
             self.in_place = true;
             let kept = self.wide_scores();
-            let items =
-                self.items_of(move |owner| !matches!(owner, Owner::Family(row) if is_among(&kept, row as usize)));
+            let memory = self.memory;
+            let stays = move |row: usize| is_among(&kept, row) || memory.is_transform(row);
+            let items = self.items_of(move |owner| !matches!(owner, Owner::Family(row) if stays(row as usize)));
             self.change(items, |node| resize::set_meant_type(node, ty));
             return;
         }
@@ -455,8 +456,11 @@ impl<'a> State<'a> {
         let logits = &self.memory.kept.logits;
         self.may_stay |= !logits.is_empty();
         let is_cautious = self.is_cautious;
-        let stays = move |row: u32| is_among(&scores, row as usize) || (is_cautious && is_among(logits, row as usize));
-        let items = self.items_of(move |owner| matches!(owner, Owner::Family(row) if !stays(row)));
+        let memory = self.memory;
+        let stays = move |row: usize| {
+            is_among(&scores, row) || (is_cautious && is_among(logits, row)) || memory.is_transform(row)
+        };
+        let items = self.items_of(move |owner| matches!(owner, Owner::Family(row) if !stays(row as usize)));
         self.change(items, |node| resize::set_meant_type(node, ty));
     }
 

@@ -1,4 +1,4 @@
-//! Attention scores that stay in 32 bits where the rest of a program is computed in fewer.
+//! What stays in 32 bits where the rest of a program is computed in fewer: attention scores, Fourier transforms.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,17 @@ use crate::model::Program;
 /// Haiku's, and the layers of Keras.
 const IN_GIVEN_TYPE: [&str; 2] = ["...thd,...Thd->...htT", "multi_head_attention"];
 
+/// What names of the parts of Fourier transforms contain. Complex numbers take 64 bits at least in JAX, so that neither what
+/// is transformed nor what comes of it has fewer than 32.
+const TRANSFORM: &str = "fft";
+
 impl Memory {
+    /// Whether a family holds a part of a Fourier transform.
+    #[must_use]
+    pub fn is_transform(&self, family: usize) -> bool {
+        self.family_name(family).contains(TRANSFORM)
+    }
+
     /// Families of scores in 32 bits that take as much whatever the type of the rest: most libraries compute a softmax in
     /// 32 bits, and those that do not keep scores both before and after it for the backward pass, unless that is so now.
     #[must_use]
