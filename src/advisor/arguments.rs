@@ -18,7 +18,7 @@ const SHARE: f64 = 0.90;
 fn division(case: &ProgramContext<'_>) -> &'static str {
     match case.argument_bytes().into_iter().max_by_key(|row| (row.1, std::cmp::Reverse(row.0))).map(|row| row.0) {
         Some(Class::Optimizer) if Library::of(case) == Library::Keras => {
-            "most of it is optimizer state, for which alone Keras has no switch: shard it with the weights (FSDP; `keras.distribution.ModelParallel` with a `LayoutMap`)"
+            "most of it is optimizer state, which Keras cannot shard alone: shard it with the weights (FSDP; `keras.distribution.ModelParallel` with a `LayoutMap`)"
         }
         Some(Class::Optimizer) => {
             "most of it is optimizer state: shard it and its update alone (ZeRO), which leaves the computation as it is, or the weights too (FSDP)"

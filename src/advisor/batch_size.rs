@@ -74,10 +74,10 @@ fn is_on_all(case: &ProgramContext<'_>) -> bool {
         && case.arguments().any(|argument| sharding(argument.0).is_some_and(|sharding| sharding.parts() > 1))
 }
 
-/// What a batch is counted for: `per device`, `for each 2 devices`.
+/// What a batch is counted for: `per device`, `for every 2 devices together`.
 #[must_use]
 pub fn unit(sharing: i64) -> String {
-    if sharing > 1 { format!("for each {sharing} devices") } else { "per device".to_owned() }
+    if sharing > 1 { format!("for every {sharing} devices together") } else { "per device".to_owned() }
 }
 
 fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool) -> Option<i64> {
@@ -244,8 +244,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         let now = count(now);
         format!("Temporaries scale with the batch of {now}, but with a smaller one the compiler recomputes less.")
     } else {
-        let share = percent(saved.saturating_mul(2).min(case.memory.peak), case.memory.peak.max(1));
-        format!("{share} of the peak scales with the batch of {}.", count(now))
+        let share = percent(saved.min(case.memory.peak), case.memory.peak.max(1));
+        format!("The peak falls by {share} with a batch of {} instead of {}.", count(half), count(now))
     };
     finding.why = format!(
         "{scales}{}",

@@ -201,12 +201,19 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         counted(rows.len(), "temporary at the peak is", "temporaries at the peak are"),
         case.describe_first(&rows)
     );
-    finding.advice.push("update each parameter as soon as its gradient is available, instead of keeping all gradients (a fused optimizer step, or gradients reduced in the backward pass)".to_owned());
+    let weights = case.memory.trained.iter().map(|&row| case.memory.base[row].size).total();
+    // The compiler updates each weight as soon as it can where few of them wait.
+    if bytes.saturating_mul(2) >= weights {
+        finding.advice.push(AT_ONCE.to_owned());
+    }
     finding.advice.push("when gradients are accumulated, keep one accumulator and donate it".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|t| t.buffer).collect();
     findings.push(finding);
 }
+
+/// What to do about gradients that are live all at once.
+const AT_ONCE: &str = "update each parameter as soon as its gradient is available, instead of keeping all gradients (a fused optimizer step, or gradients reduced in the backward pass)";
 
 #[cfg(test)]
 mod tests {

@@ -90,10 +90,8 @@ impl Library {
                 one = steps.one()
             );
         }
-        let general = format!(
-            "`jax.checkpoint` on the scan's body (`jax.lax.scan(jax.checkpoint(body), …)`): only the input of each {} is kept",
-            steps.one()
-        );
+        let rest = format!("only the input of each {} is kept", steps.one());
+        let general = format!("`jax.checkpoint` on the scan's body (`jax.lax.scan(jax.checkpoint(body), …)`): {rest}");
         // What libraries offer is for layers.
         let own = match self {
             _ if !steps.are_layers() => "",
@@ -103,7 +101,17 @@ impl Library {
             Self::Linen => "Flax: `nn.remat_scan`, or `nn.remat` on the module inside `nn.scan`",
             _ => self.own_remat(),
         };
-        if own.is_empty() { general } else { format!("{own}; in plain JAX {general}") }
+        self.in_own_words(own, (&general, &rest))
+    }
+
+    /// How to do what `general` says, by what the library offers: its switch, with the `rest` that says what comes of it, or
+    /// its function beside that of JAX.
+    fn in_own_words(self, own: &str, (general, rest): (&str, &str)) -> String {
+        match self {
+            _ if own.is_empty() => general.to_owned(),
+            Self::MaxText | Self::Tunix => format!("{own}: {rest}"),
+            _ => format!("{general} ({own})"),
+        }
     }
 
     /// How to recompute layers in the backward pass; `layers` is their name pattern.
@@ -119,11 +127,9 @@ impl Library {
             [all] if all == "*" => "block".to_owned(),
             _ => listed(layers, MOST_PATTERNS),
         };
-        let general = format!(
-            "`jax.checkpoint` around each {of_each}: its inputs are kept, the rest is recomputed in the backward pass"
-        );
-        let own = self.own_remat();
-        if own.is_empty() { general } else { format!("{own}; in plain JAX {general}") }
+        let rest = "its inputs are kept, the rest is recomputed in the backward pass";
+        let general = format!("`jax.checkpoint` around each {of_each}: {rest}");
+        self.in_own_words(self.own_remat(), (&general, rest))
     }
 
     /// As [`Self::remat`], for as many of the layers as are enough, the first ones.
@@ -135,11 +141,9 @@ impl Library {
             (_, "*") => (format!("the first {count} blocks"), "their"),
             _ => (format!("the first {count} of `{layers}`"), "their"),
         };
-        let general = format!(
-            "`jax.checkpoint` around {first}: {its} inputs are kept, the rest is recomputed in the backward pass"
-        );
-        let own = self.own_remat();
-        if own.is_empty() { general } else { format!("{own}, for {first} only; in plain JAX {general}") }
+        let rest = format!("{its} inputs are kept, the rest is recomputed in the backward pass");
+        let general = format!("`jax.checkpoint` around {first}: {rest}");
+        self.in_own_words(self.own_remat(), (&general, &format!("for {first} only; {rest}")))
     }
 
     const fn own_remat(self) -> &'static str {
@@ -149,7 +153,7 @@ impl Library {
                 "Tunix: `remat_config=RematConfig.DECODER` in the model's configuration (`RematConfig.BLOCK` for attention alone)"
             }
             Self::Keras => {
-                "Keras: `jax.checkpoint` around each layer's call as a function of its arrays alone (`jax.checkpoint(lambda x: layer(x, training=True))`); `keras.RematScope` and `keras.remat` of Keras 3 trace `training` as well, which layers with dropout refuse"
+                "Keras: `jax.checkpoint` around each layer's call as a function of its arrays alone (`jax.checkpoint(lambda x: layer(x, training=True))`); `keras.RematScope` and `keras.remat` of Keras 3 trace the argument `training` too, with which layers that have dropout fail"
             }
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",
@@ -522,8 +526,10 @@ mod tests {
     #[test]
     fn of_the_first_layers_only_these_are_named() {
         let words = Library::Linen.remat_first(18, "layer_*");
-        assert!(words.contains("for the first 18 of `layer_*` only; in plain JAX"), "{words}");
-        assert!(words.contains("`jax.checkpoint` around the first 18 of `layer_*`: their inputs"), "{words}");
+        assert!(words.starts_with("`jax.checkpoint` around the first 18 of `layer_*`: their inputs"), "{words}");
+        assert!(words.ends_with("(Flax: `nn.remat` around each layer's module)"), "{words}");
+        let words = Library::MaxText.remat_first(18, "layer_*");
+        assert!(words.contains(": for the first 18 of `layer_*` only; their inputs"), "{words}");
         assert!(!words.contains("each `layer_*`"), "{words}");
         assert!(Library::Jax.remat_first(1, "*").starts_with("`jax.checkpoint` around the first block: its inputs"));
     }

@@ -127,7 +127,7 @@ pub struct BatchFit {
 }
 
 impl BatchFit {
-    /// What the batch is counted for: `per device`, `for each 2 devices`.
+    /// What the batch is counted for: `per device`, `for every 2 devices together`.
     #[must_use]
     pub fn unit(&self) -> String {
         batch_size::unit(self.sharing)

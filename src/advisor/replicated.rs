@@ -186,7 +186,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         .total();
     if state > 0 {
         let alone = match Library::of(case) {
-            Library::Keras => ", for which alone Keras has no switch",
+            Library::Keras => ", which Keras cannot shard alone",
             _ => ": sharding only that and its update (ZeRO) leaves the computation as it is",
         };
         finding.advice.push(format!("{} of it is optimizer state{alone}", Bytes(state).short()));

@@ -29,7 +29,7 @@ const KINDS: [Kind; 4] = [
         Class::Optimizer,
         "optimizer_state",
         "Optimizer state",
-        "an optimizer with less state (`optax.adafactor`, a shorter history, `mu_dtype=jnp.bfloat16`), or its state sharded over devices (ZeRO)",
+        "an optimizer with less state (`optax.adafactor`, `mu_dtype=jnp.bfloat16`), or its state sharded over devices (ZeRO)",
     ),
     (
         Class::Weight,
