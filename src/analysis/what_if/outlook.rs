@@ -325,8 +325,9 @@ impl<'t, 'a> Outlook<'t, 'a> {
             return (*least).min(self.expected.saturating_sub(saved as u64));
         }
         // If the program does not fit, the compiler has already recomputed all it could, unless no recomputation would have
-        // been enough.
-        let is_donated = self.trial.state.kinds == (Kinds { donation: true, ..Kinds::default() });
+        // been enough, and now it nearly is without.
+        let is_near = !self.trial.is_above(self.expected, FAR_ABOVE);
+        let is_donated = is_near && self.trial.state.kinds == (Kinds { donation: true, ..Kinds::default() });
         if !is_short || !(self.fits_now() || is_donated) {
             return *least;
         }
