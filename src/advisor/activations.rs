@@ -20,7 +20,7 @@ use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
 use crate::analysis::what_if::{Base, Depth, EVERY, Edit, Role, SCAN};
-use crate::model::{Bytes, outline, percent, thousands};
+use crate::model::{BufferId, Bytes, FastSet, outline, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "activations";
@@ -591,7 +591,8 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
         let is_checkpointed = are_steps_checkpointed(case);
         let saves = || case.is_worth(case.saved(&case.try_out(&[Edit::Remat(EVERY.to_owned(), None)])));
         let are_some_left = || {
-            let held: Vec<&AtPeak> = case.peak.iter().filter(|t| finding.buffers.contains(&t.buffer)).collect();
+            let own: FastSet<BufferId> = finding.buffers.iter().copied().collect();
+            let held: Vec<&AtPeak> = case.peak.iter().filter(|t| own.contains(&t.buffer)).collect();
             stages::checkpointed(case, &stages::patterns(case, &held)).is_some()
         };
         let policy = if is_checkpointed && are_some_left() {

@@ -100,6 +100,10 @@ const PAIRS: &[Pair] = &[
     pair("twice_v5e", "v5e", &["remat block_*"], Allowed::ShareOrVmem(0.10), false),
     // The next layer reads the parts of a sum that a checkpoint keeps in one piece; no name shows the layers.
     pair("summed_v5e", "v5e", &["remat *"], Allowed::Share(0.13), false),
+    // Does not fit, so that it was never ordered: all gradients wait in the memory of results for their updates.
+    pair("tables_v6e", "v6e", &["donate *"], Allowed::Share(0.10), true),
+    // Does not fit, so that what is kept lies in a layout with less padding until it is read.
+    pair("compressed_v5e", "v5e", &["donate *"], Allowed::Share(0.02), true),
 ];
 
 fn device(generation: &str) -> Device {

@@ -231,6 +231,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_replay_memory_is_told_by_its_name() {
+        assert!(holds_memory("replay['boards']") && holds_memory("replay_buffer.obs") && holds_memory("buffer[0]"));
+        assert!(!holds_memory("params['replay']") && !holds_memory("boards"));
+    }
+
+    #[test]
     fn paths_of_many_libraries_are_read() {
         for (path, expected) in [
             (

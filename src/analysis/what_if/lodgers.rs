@@ -109,19 +109,32 @@ pub(super) fn end_early(program: &Program, live: &LiveRanges, lodgers: &mut [Vec
     for own in lodgers.iter_mut().flatten() {
         let Some((made, _)) = live.of(own.buffer) else { continue };
         let Some([reader]) = readers.get(&own.buffer.0).map(Vec::as_slice) else { continue };
-        let is_there =
-            |&operand: &u32| operand != NO_ROW && is_there_at(program, live, InstructionId(operand), made, 0);
+        let mut left = MOST_FOLLOWED;
+        let is_there = |&operand: &u32| {
+            operand != NO_ROW && is_there_at(program, live, InstructionId(operand), (made, 0), &mut left)
+        };
         if program.instructions.operands_of(InstructionId(*reader)).iter().all(is_there) {
             own.last = own.last.min(made.saturating_add(1));
         }
     }
 }
 
-/// How far operands are followed to arguments.
+/// How far operands are followed to arguments, and how many of them.
 const FURTHEST: u32 = 8;
+const MOST_FOLLOWED: u32 = 512;
 
 /// Whether an operand is there at a point: made before it, or of arguments and constants alone.
-fn is_there_at(program: &Program, live: &LiveRanges, operand: InstructionId, point: u32, depth: u32) -> bool {
+fn is_there_at(
+    program: &Program,
+    live: &LiveRanges,
+    operand: InstructionId,
+    (point, depth): (u32, u32),
+    left: &mut u32,
+) -> bool {
+    if *left == 0 {
+        return false;
+    }
+    *left -= 1;
     let at = computed(program, Value::whole(operand)).at;
     let opcode = program.instructions.opcode.get(at.index()).copied();
     if live.point_of(at.0).is_some_and(|made| made <= point)
@@ -132,7 +145,9 @@ fn is_there_at(program: &Program, live: &LiveRanges, operand: InstructionId, poi
     let operands = program.instructions.operands_of(at);
     depth < FURTHEST
         && !operands.is_empty()
-        && operands.iter().all(|&row| row != NO_ROW && is_there_at(program, live, InstructionId(row), point, depth + 1))
+        && operands
+            .iter()
+            .all(|&row| row != NO_ROW && is_there_at(program, live, InstructionId(row), (point, depth + 1), left))
 }
 
 /// Whether a fusion updates part of an operand in place.

@@ -671,3 +671,14 @@ fn only_take_away(edits: &[Edit]) -> bool {
     };
     !edits.is_empty() && edits.iter().all(takes_away)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_tables_are_gathered_one_after_the_other() {
+        assert_eq!(copied_at_once([100, 2 * LARGE, 3 * LARGE, 50].into_iter()), 3 * LARGE + 150);
+        assert_eq!(copied_at_once([100, 50].into_iter()), 150);
+    }
+}

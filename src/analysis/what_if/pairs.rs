@@ -259,4 +259,11 @@ mod tests {
         assert_eq!(waiting.take(true), Some(4));
         assert_eq!((waiting.take(true), waiting.take(true)), (Some(5), None));
     }
+
+    #[test]
+    fn what_comes_and_goes_between_two_events_is_there_one_after_the_other() {
+        let mut lodgers = vec![(5, 7, 7), (9, 7, 7), (8, 7, 7), (4, 7, 9), (3, 7, 9), (2, 7, 9)];
+        one_after_the_other(&mut lodgers);
+        assert_eq!(lodgers, [(9, 7, 7), (8, 7, 7), (4, 7, 9), (3, 7, 9), (2, 7, 9)]);
+    }
 }
