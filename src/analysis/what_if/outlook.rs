@@ -2,7 +2,9 @@
 
 use super::edit::Edit;
 use super::outcome::UNTOLD;
-use super::prediction::{DependsOn, Depth, NEAR, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of};
+use super::prediction::{
+    DependsOn, Depth, NEAR, Prediction, RECOMPUTED_TO, RECOMPUTED_USUALLY, ROOM, TryVerdict, WIDEST, band_of,
+};
 use super::state::{Kinds, Sizes};
 use super::trial::Trial;
 use crate::analysis::names::pass::Pass;
@@ -303,6 +305,12 @@ impl<'t, 'a> Outlook<'t, 'a> {
         if only_take_away(&self.trial.edits) && self.trial.least <= memory.peak {
             let most = Bytes(memory.allocated.max(self.expected).max(self.cases.worst.unwrap_or(0)));
             self.range.1 = self.range.1.min(most);
+        }
+        // What is over and may fit takes as little then as others that recompute.
+        let room = memory.room().filter(|_| memory.has_backward() && !memory.is_gpu && self.is_changed());
+        if let Some(room) = room.map(Bytes).filter(|&room| room < Bytes(self.expected) && self.range.0 <= room) {
+            let usual = self.trial.share_of_room(RECOMPUTED_TO).map_or(room, Bytes);
+            self.range.0 = self.range.0.min(usual.max(lowest_below(self.range.1)));
         }
         // What changes next to nothing leaves the program as it is.
         let kinds = Kinds { donation: state.kinds.donation, dtype: state.kinds.dtype, ..Kinds::default() };

@@ -55,7 +55,7 @@ pub(super) const NEAR: f64 = 0.05;
 pub const WIDEST: f64 = 1.6;
 
 /// The compiler rematerialises until a program takes about this share of the available memory, or more.
-const RECOMPUTED_TO: f64 = 0.80;
+pub(super) const RECOMPUTED_TO: f64 = 0.80;
 
 /// Share of the available memory that a program usually takes for which the compiler recomputes as much as it must: the
 /// median of 12 real programs, which took 0.83 to 0.97.
