@@ -7,7 +7,7 @@ use super::attention::is_drawn;
 use super::gathered::is_gather;
 use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
 use crate::analysis::class::Class;
-use crate::analysis::flow::label::SUMMED;
+use crate::analysis::flow::label::{COPY_OF, SUMMED};
 use crate::analysis::names::lookup::is_draw;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern;
@@ -31,6 +31,7 @@ pub(super) enum Kind {
     OfValues,
     Weights,
     Random,
+    Copies,
     Other,
 }
 
@@ -46,6 +47,7 @@ impl Kind {
             Self::OfValues => "gradients of activations",
             Self::Weights => "gathered or copied weights",
             Self::Random => "random bits",
+            Self::Copies => "copies of arguments",
             Self::Other => "others",
         }
     }
@@ -72,10 +74,17 @@ impl Kind {
             let weights = case.memory.weights(case.program);
             let is_of_weight = case.node(t.buffer).is_none_or(|node| weights.contains(&outline(&node.dimensions)));
             if is_of_weight || is_among(&kept.gradients, t.family) { Self::Gradients } else { Self::OfValues }
+        } else if is_copy(case, t) {
+            Self::Copies
         } else {
             Self::Other
         }
     }
+}
+
+/// Whether a temporary is a copy of an argument that is no weight, as it is or with a part of it written.
+fn is_copy(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+    case.analysis.labels(case.program).of(case.program, t.buffer).is_some_and(|own| own.text.starts_with(COPY_OF))
 }
 
 /// Whether a temporary is what a loop over micro-batches adds gradients up to.

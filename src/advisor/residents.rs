@@ -59,6 +59,9 @@ const PASSED_ON: (&str, &str) = (
     "keep less of it, in a narrower type, or shard it over devices along its samples",
 );
 
+/// Part of the bytes of some arguments below which one is not named.
+const NAMED: u64 = 1000;
+
 /// Share of allocated bytes from which they are reported together, after the causes that can be removed below [`SHARE`].
 const TOGETHER: f64 = 0.25;
 
@@ -188,8 +191,10 @@ fn report(
     let (words, advice) = if is_state { PASSED_ON } else { (words, advice) };
     let mut finding = case.finding(name);
     let is_meant = |row: usize| rows.iter().any(|own| own.1 == row);
+    let is_worth_a_name = |own: &&(u64, usize)| own.0 >= bytes / NAMED;
     let meant: Vec<&str> = rows
         .iter()
+        .filter(is_worth_a_name)
         .filter_map(|own| case.arguments().find(|argument| argument.0 == own.1).map(|argument| argument.1))
         .collect();
     let others: Vec<&str> =
