@@ -531,7 +531,8 @@ impl State<'_> {
         // What follows the families are second lives, which these changes made.
         for (i, &(value, is_again)) in known.of_family.iter().enumerate() {
             let Some(first) = first_of.get_mut(value as usize) else { continue };
-            if known.compressed.binary_search(&(i as u32)).is_ok() {
+            // With checkpoints, predictions were no better without them.
+            if !self.kinds.remat && known.compressed.binary_search(&(i as u32)).is_ok() {
                 kept.blocks[i].size = 0;
                 continue;
             }
