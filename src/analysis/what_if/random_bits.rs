@@ -25,6 +25,9 @@ const LEAST: u64 = 1 << 26;
 /// Generations of TPUs whose compiler computes them so, as far as they were tried.
 const GENERATIONS: [&str; 3] = ["v4", "v5e", "v5p"];
 
+/// One of how many of the scores of the forward pass must be narrow.
+const FEW: usize = 4;
+
 /// Arrays of 32 bits that are live at once.
 const ARRAYS: u64 = 30;
 
@@ -60,17 +63,31 @@ impl Memory {
         self.generation.is_some_and(|name| GENERATIONS.contains(&name))
     }
 
-    /// Whether scores are narrow floats of the program's own: what the backward pass narrows, such as what it adds up, says
-    /// nothing of the probabilities.
+    /// Whether scores are narrow floats of the program's own: what the backward pass narrows, such as what it adds up, or
+    /// what it computes again for that, says nothing of the probabilities.
     fn are_narrow(&self, row: u32, node: &ShapeNode) -> bool {
-        node.element_type.is_narrow_float() && self.kept.passes.get(row as usize) != Some(&Pass::Backward)
+        let pass = self.kept.passes.get(row as usize);
+        node.element_type.is_narrow_float() && !matches!(pass, Some(Pass::Backward | Pass::Recomputed))
+    }
+
+    /// Whether a good part of the scores of the forward pass are narrow: a few are what one product wants so.
+    fn has_narrow_scores(&self, program: &Program) -> bool {
+        let nodes = self.kept.scores.iter().filter_map(|&row| Some((row, self.node_of_family(program, row)?)));
+        let is_forward =
+            |row: u32| !matches!(self.kept.passes.get(row as usize), Some(Pass::Backward | Pass::Recomputed));
+        let (mut all, mut narrow) = (0usize, 0usize);
+        for (row, node) in nodes.filter(|known| is_forward(known.0)) {
+            all += 1;
+            narrow += usize::from(self.are_narrow(row, node));
+        }
+        narrow > 0 && narrow * FEW >= all
     }
 
     /// Bytes that random bits of dropout on attention probabilities take where a layer is computed again; `None` if the
     /// program has no such dropout, or its device computes them otherwise.
     #[must_use]
     pub fn random_bits_again(&self, program: &Program) -> Option<Bytes> {
-        if !self.may_compute_so() {
+        if !self.may_compute_so() || !self.has_narrow_scores(program) {
             return None;
         }
         let of_layer = |row: &u32| {
@@ -93,7 +110,7 @@ impl State<'_> {
     /// What random bits take in each layer that is computed again, when that begins.
     pub(super) fn blocks_of_random_bits(&self) -> Vec<(Block, u32)> {
         let memory = self.memory;
-        if !self.kinds.remat || !memory.may_compute_so() || memory.kept.scores.is_empty() {
+        if !self.kinds.remat || !memory.may_compute_so() || !memory.has_narrow_scores(self.program) {
             return Vec::new();
         }
         let drawn = memory.drawn(self.program);
