@@ -50,8 +50,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_other = |t: &AtPeak| matches!(classes.of(t.buffer), Class::Input | Class::Weight | Class::Gradient);
     let is_made = |t: &&AtPeak| is_activation(case.name(t.family)) && !is_other(t);
     let all: Vec<&AtPeak> = case.peak.iter().filter(|t| is_stack(t) || is_made(t)).collect();
-    let is_live_later = |t: &&&AtPeak| is_stack(t) || classes.of(t.buffer) == Class::Activation;
-    let live_later = all.iter().filter(is_live_later).map(|t| t.size).total();
+    let live_later = all.iter().filter(|t| lives_on(case, t)).map(|t| t.size).total();
     if live_later < all.iter().map(|t| t.size).total() / OF_MADE {
         return;
     }
@@ -84,6 +83,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results =
         if is_micro && case.normalises_over_the_batch() { ChangesResults::Maybe } else { ChangesResults::No };
     findings.push(finding);
+}
+
+/// Whether what the forward pass has made is live in the backward pass.
+fn lives_on(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+    case.memory.kept.is_stack(t.family) || case.analysis.classes(case.program).of(t.buffer) == Class::Activation
 }
 
 /// Whether checkpoints of the body of a scan over layers save much, though what it saves is not most of the peak.
@@ -395,9 +399,7 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
         })
         .collect();
     // What one layer works with is made by the forward pass too, and freed before the backward pass begins.
-    let classes = case.analysis.classes(case.program);
-    let is_kept = |t: &&&AtPeak| classes.of(t.buffer) == Class::Activation || case.memory.kept.is_stack(t.family);
-    let kept: Vec<&AtPeak> = held.iter().filter(is_kept).copied().collect();
+    let kept: Vec<&AtPeak> = held.iter().filter(|t| lives_on(case, t)).copied().collect();
     let kept_bytes = kept.iter().map(|t| t.size).total();
     let passing = bytes.saturating_sub(kept_bytes);
     let is_all_kept = !case.is_share(passing, OWN_SHARE);
@@ -497,15 +499,12 @@ fn are_named_alone(case: &ProgramContext<'_>, patterns: &[String]) -> bool {
     let kept = &case.memory.kept;
     let of_layers = case.peak.iter().filter_map(|t| Some((kept.layer(t.family)?, t.family)));
     let mut meant = of_layers.filter(|(layer, _)| patterns.contains(&layer.pattern));
-    let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
-    meant.any(|(layer, family)| is_scope_in(&last(&layer.name), case.name(family)))
+    meant.any(|(layer, family)| layer.name.rsplit('/').next().is_some_and(|last| is_scope_in(last, case.name(family))))
 }
 
 /// Whether a scope stands in an operation name as it is, not as the beginning of another.
 fn is_scope_in(scope: &str, name: &str) -> bool {
-    let is_end = |text: Option<char>| text.is_none_or(|c| matches!(c, '/' | '(' | ')'));
-    name.match_indices(scope)
-        .any(|(at, _)| is_end(name[..at].chars().next_back()) && is_end(name[at + scope.len()..].chars().next()))
+    path(name).contains(&scope)
 }
 
 /// Share of what a program needs by which it may be over and almost fit.

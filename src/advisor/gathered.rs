@@ -186,7 +186,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.why.push_str(GATHERED_AFTER_UPDATE);
     } else if gathered.len() > 1 && (of_one(&gathered, whole) || has_scan(case)) {
         finding.advice.extend(keep_along(case, gathered.iter().copied().max_by_key(|t| t.size)));
-    } else if !are_weights && of_weights.saturating_mul(2) < whole {
+    } else if of_weights.saturating_mul(2) < whole {
         // Activations are gathered where they are needed whole.
     } else if gathered.len() > 1 && !case.memory.has_backward() {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`".to_owned());

@@ -54,6 +54,7 @@ impl Kind {
 
     fn of(case: &ProgramContext<'_>, t: &AtPeak) -> Self {
         let kept = &case.memory.kept;
+        let label = || case.analysis.labels(case.program).of(case.program, t.buffer).unwrap_or_default().text;
         let class = case.analysis.classes(case.program).of(t.buffer);
         if is_among(&kept.logits, t.family) {
             Self::Logits
@@ -68,29 +69,21 @@ impl Kind {
             Self::Recomputed
         } else if class == Class::Activation || kept.is_stack(t.family) {
             Self::Kept
-        } else if is_sum_of_gradients(case, t) {
-            Self::Gradients
         } else if class == Class::Gradient {
             let weights = case.memory.weights(case.program);
-            let is_of_weight = case.node(t.buffer).is_none_or(|node| weights.contains(&outline(&node.dimensions)));
-            if is_of_weight || is_among(&kept.gradients, t.family) { Self::Gradients } else { Self::OfValues }
-        } else if is_copy(case, t) {
-            Self::Copies
+            let is_of_weight = || case.node(t.buffer).is_none_or(|node| weights.contains(&outline(&node.dimensions)));
+            let is_sum = || label().starts_with(SUMMED) && case.memory.has_backward();
+            let is_own = is_of_weight() || is_among(&kept.gradients, t.family) || is_sum();
+            if is_own { Self::Gradients } else { Self::OfValues }
         } else {
-            Self::Other
+            match label() {
+                label if label.starts_with(SUMMED) && case.memory.has_backward() => Self::Gradients,
+                // As it is, or with a part of it written.
+                label if label.starts_with(COPY_OF) => Self::Copies,
+                _ => Self::Other,
+            }
         }
     }
-}
-
-/// Whether a temporary is a copy of an argument that is no weight, as it is or with a part of it written.
-fn is_copy(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
-    case.analysis.labels(case.program).of(case.program, t.buffer).is_some_and(|own| own.text.starts_with(COPY_OF))
-}
-
-/// Whether a temporary is what a loop over micro-batches adds gradients up to.
-fn is_sum_of_gradients(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
-    case.memory.has_backward()
-        && case.analysis.labels(case.program).of(case.program, t.buffer).is_some_and(|own| own.text.starts_with(SUMMED))
 }
 
 /// Whether a temporary holds random bits, or what they are made of.

@@ -22,6 +22,23 @@ def checkpointed(layer):
     layer.forward = forward
 
 
+def lowered(model):
+    """The model computes in bfloat16 with its weights in float32: every matrix is cast where it is used."""
+    def cast(module):
+        for name, child in module.named_children():
+            cast(child)
+        if isinstance(module, torch.nn.Linear):
+            def forward(x, m=module):
+                bias = None if m.bias is None else m.bias.to(torch.bfloat16)
+                return torch.nn.functional.linear(x.to(torch.bfloat16), m.weight.to(torch.bfloat16), bias)
+            module.forward = forward
+        elif isinstance(module, torch.nn.LayerNorm):
+            def forward(x, m=module):
+                return torch.nn.functional.layer_norm(x.float(), m.normalized_shape, m.weight, m.bias, m.eps).to(torch.bfloat16)
+            module.forward = forward
+    cast(model)
+
+
 def build(model, dtype, layers, call, loss_fn, devices, x, y, transform, donate, shard, remat):
     """The first `remat` of `layers(model)` are checkpointed; `call(x)` gives the arguments that the model is called with."""
     env = torchax.default_env()

@@ -1,6 +1,6 @@
 //! Always-live allocations, and what each is for.
 
-use crate::analysis::names::argument::holds_state;
+use crate::analysis::names::argument::{holds_memory, holds_state};
 use crate::model::{AllocationId, BufferId, ShapeNode};
 
 /// An always-live allocation.
@@ -25,6 +25,11 @@ impl Base {
     #[must_use]
     pub fn is_state(&self) -> bool {
         matches!(&self.role, Role::Argument { path, .. } if holds_state(path))
+    }
+
+    /// Whether it is an argument whose name says that it is a memory of what was seen before.
+    pub(super) fn is_memory(&self) -> bool {
+        matches!(&self.role, Role::Argument { path, .. } if holds_memory(path))
     }
 }
 

@@ -7,7 +7,7 @@ use super::batch_behind::{samples_behind, samples_of_fields};
 use super::batch_by_shape::{self, Known};
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::flow::label::Labels;
-use crate::analysis::names::argument::{holds_memory, holds_samples, holds_state};
+use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::analysis::packing::Families;
 use crate::model::{ElementType, FastMap, FastSet, InstructionId, Program, ShapeNode, outline};
 
@@ -184,11 +184,10 @@ pub fn data_arguments(
             });
         }
         // What comes before a memory of what was seen, such as the games that are played, is the batch beside it.
-        let is_memory = |base: &Base| matches!(&base.role, Role::Argument { path, .. } if holds_memory(path));
-        if data.is_empty() && bases.iter().any(is_memory) {
+        if data.is_empty() && bases.iter().any(Base::is_memory) {
             let is_beside = |base: &Base, node: &ShapeNode| {
                 let is_state = classes.of(base.buffer) == Class::Input && is_returned(base, node);
-                is_state && !is_memory(base) && node.dimensions.len() > 1
+                is_state && !base.is_memory() && node.dimensions.len() > 1
             };
             data = candidates(&|base, node, _, _| is_beside(base, node), true);
         }
@@ -317,7 +316,7 @@ fn rows_of_state<'a>(
     // A memory of what was seen has as many places as it has, whatever the batch.
     let is_of_memory = |rows: i64| {
         let mut of_rows = state.iter().filter(|row| place(&row.1, rows) == Some(0)).map(|row| &bases[row.0 as usize]);
-        of_rows.all(|base| matches!(&base.role, Role::Argument { path, .. } if holds_memory(path)))
+        of_rows.all(Base::is_memory)
     };
     let rows = firsts.into_iter().filter(|&rows| !is_of_memory(rows)).max_by_key(|&rows| known(rows));
     let Some(rows) = rows.filter(|&rows| known(rows).1 >= LEAST_ROWS) else {

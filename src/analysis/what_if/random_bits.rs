@@ -66,17 +66,19 @@ impl Memory {
     /// Whether scores are narrow floats of the program's own: what the backward pass narrows, such as what it adds up, or
     /// what it computes again for that, says nothing of the probabilities.
     fn are_narrow(&self, row: u32, node: &ShapeNode) -> bool {
-        let pass = self.kept.passes.get(row as usize);
-        node.element_type.is_narrow_float() && !matches!(pass, Some(Pass::Backward | Pass::Recomputed))
+        node.element_type.is_narrow_float() && self.is_before_backward(row)
+    }
+
+    /// Whether a family is of neither the backward pass nor what is computed again for it.
+    fn is_before_backward(&self, row: u32) -> bool {
+        !matches!(self.kept.passes.get(row as usize), Some(Pass::Backward | Pass::Recomputed))
     }
 
     /// Whether a good part of the scores of the forward pass are narrow: a few are what one product wants so.
     fn has_narrow_scores(&self, program: &Program) -> bool {
         let nodes = self.kept.scores.iter().filter_map(|&row| Some((row, self.node_of_family(program, row)?)));
-        let is_forward =
-            |row: u32| !matches!(self.kept.passes.get(row as usize), Some(Pass::Backward | Pass::Recomputed));
         let (mut all, mut narrow) = (0usize, 0usize);
-        for (row, node) in nodes.filter(|known| is_forward(known.0)) {
+        for (row, node) in nodes.filter(|known| self.is_before_backward(known.0)) {
             all += 1;
             narrow += usize::from(self.are_narrow(row, node));
         }

@@ -9,24 +9,7 @@ from jax.sharding import NamedSharding, PartitionSpec as P
 
 from pieces import shardings
 from recipe import largest_dimension, mesh, placed
-from torchax_pieces import build
-
-
-def lowered(model):
-    """The model computes in bfloat16 with its weights in float32: every matrix is cast where it is used."""
-    def cast(module):
-        for name, child in module.named_children():
-            cast(child)
-        if isinstance(module, torch.nn.Linear):
-            def forward(x, m=module):
-                bias = None if m.bias is None else m.bias.to(torch.bfloat16)
-                return torch.nn.functional.linear(x.to(torch.bfloat16), m.weight.to(torch.bfloat16), bias)
-            module.forward = forward
-        elif isinstance(module, torch.nn.LayerNorm):
-            def forward(x, m=module):
-                return torch.nn.functional.layer_norm(x.float(), m.normalized_shape, m.weight, m.bias, m.eps).to(torch.bfloat16)
-            module.forward = forward
-    cast(model)
+from torchax_pieces import build, lowered
 
 
 def m2m100(topology, chips, batch, source=128, target=128, compute="float32", remat=False, donate=True):
