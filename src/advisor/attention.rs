@@ -471,7 +471,7 @@ const KERAS_SOURCES: [&str; 2] = ["/multi_head_attention.py", "/cached_multi_hea
 /// The source of `keras.ops.dot_product_attention`, which maps `jax.nn`'s over the batch, and of other operations, which
 /// do not.
 const KERAS_OPERATIONS: &str = "/keras/src/backend/jax/nn.py";
-const MAPPED: &str = "/vmap()/";
+const MAPPED: &str = "/vmap(";
 
 /// What of Keras makes the scores and has a switch for flash attention; that of a model's own, such as the disentangled
 /// attention of DeBERTa, has none.

@@ -56,8 +56,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         "{} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. If it is donated, the result is written in its place.",
         counted(meant.len(), "argument has", "arguments have")
     );
-    let places = if names.is_empty() { String::new() } else { format!(" ({})", numbers(case, &meant)) };
-    finding.advice.push(format!("{}{places}", Library::of(case).donate(&said)));
+    let library = Library::of(case);
+    // Where all arguments are donated, none is named by its place.
+    let is_by_place = !names.is_empty() && !matches!(library, Library::Equinox | Library::Haliax);
+    let places = if is_by_place { format!(" ({})", numbers(case, &meant)) } else { String::new() };
+    finding.advice.push(format!("{}{places}", library.donate(&said)));
     finding.advice.push(
         "the caller must not use the donated arrays afterwards: keep the results instead (`state = step(state, …)`)"
             .to_owned(),

@@ -6,6 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
 use crate::analysis::flow::label::is_product;
+use crate::analysis::flow::norm_of_all::takes_norm_of_all;
 use crate::analysis::flow::{Value, computed, is_blank};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope::numbered;
@@ -201,12 +202,17 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         counted(rows.len(), "temporary at the peak is", "temporaries at the peak are"),
         case.describe_first(&rows)
     );
+    finding.advice.extend(of_one_weight(case, &rows));
     let weights = case.memory.trained.iter().map(|&row| case.memory.base[row].size).total();
     // The compiler updates each weight as soon as it can where few of them wait.
     if bytes.saturating_mul(2) >= weights {
-        finding.advice.push(AT_ONCE.to_owned());
+        let loops = &case.analysis.labels(case.program).loops;
+        let waits = takes_norm_of_all(case.program, loops);
+        finding.advice.push(if waits { FOR_THE_NORM } else { AT_ONCE }.to_owned());
     }
-    finding.advice.push("when gradients are accumulated, keep one accumulator and donate it".to_owned());
+    if case.memory.summed_parts(case.program) > 1 {
+        finding.advice.push("keep one accumulator of gradients and donate it".to_owned());
+    }
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|t| t.buffer).collect();
     findings.push(finding);
@@ -214,6 +220,48 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 
 /// What to do about gradients that are live all at once.
 const AT_ONCE: &str = "update each parameter as soon as its gradient is available, instead of keeping all gradients (a fused optimizer step, or gradients reduced in the backward pass)";
+
+/// The same where the norm over all of them is taken first.
+const FOR_THE_NORM: &str = "each of them waits for the norm over all gradients, by which they are clipped: where each is clipped by itself (such as by `optax.clip_by_block_rms`), it can be applied as soon as it is there; in bfloat16 they take half";
+
+/// What to do where one weight has several gradients of its size at once, as a table has that is looked up in several
+/// places: the largest such.
+fn of_one_weight(case: &ProgramContext<'_>, rows: &[&AtPeak]) -> Option<String> {
+    let program = case.program;
+    let made = |t: &AtPeak| Value::of_buffer(program, t.buffer).map(|value| computed(program, value).at);
+    let all: BTreeSet<InstructionId> = rows.iter().filter_map(|&t| made(t)).collect();
+    // One that another is made of, such as its sum over all devices, is no other gradient.
+    let is_read = |at: InstructionId| {
+        let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
+        operands.map(|&row| computed(program, Value::whole(InstructionId(row))).at).any(|of| all.contains(&of))
+    };
+    let outline_of = |buffer| case.node(buffer).map(|node| outline(&node.dimensions));
+    let mut alike: BTreeMap<Vec<i64>, Vec<&AtPeak>> = BTreeMap::new();
+    for &t in rows.iter().filter(|&&t| made(t).is_some_and(|at| !is_read(at))) {
+        alike.entry(outline_of(t.buffer)?).or_default().push(t);
+    }
+    let weight = |outline: &Vec<i64>| {
+        let mut own = case
+            .memory
+            .trained
+            .iter()
+            .filter(|&&row| outline_of(case.memory.base[row].buffer).as_ref() == Some(outline));
+        own.next().filter(|_| own.next().is_none()).copied()
+    };
+    let several = alike.iter().filter(|(_, held)| held.len() > 1);
+    let (row, held) = several
+        .filter_map(|(outline, held)| Some((weight(outline)?, held)))
+        .max_by_key(|(_, held)| held.iter().map(|t| t.size).total())?;
+    let bytes = held.iter().map(|t| t.size).total();
+    let path = case.arguments().find(|argument| argument.0 == row).map(|argument| argument.1.to_owned())?;
+    case.is_worth(bytes).then(|| {
+        format!(
+            "{} of them ({}) have the shape of one weight, `{path}`, which is used in several places: if these are lookups in a table, look all indices up at once (concatenated), for one gradient",
+            held.len(),
+            Bytes(bytes).short()
+        )
+    })
+}
 
 #[cfg(test)]
 mod tests {
@@ -252,6 +300,32 @@ mod tests {
             sketch.free(row);
         }
         sketch.findings(1 << 30, series)
+    }
+
+    #[test]
+    fn the_root_of_sums_over_several_arrays_is_a_norm_of_all() {
+        let is_one = |arrays: usize| {
+            let mut sketch = Sketch::default();
+            let number = || array(&[], &[]);
+            let mut sum = None;
+            for weight in 0..arrays {
+                let weight = sketch.argument(array(&[64, 64], &[1, 0]), &format!("w{weight}"));
+                let own = sketch.instruction(Opcode::FUSION, number(), &[weight], "jit(f)/reduce_sum");
+                let operands: Vec<u32> = sum.into_iter().chain([own]).collect();
+                sum = Some(sketch.instruction(Opcode::FUSION, number(), &operands, "jit(f)/add"));
+            }
+            let sqrt = sketch.opcode("sqrt");
+            let root = sketch.instruction(sqrt, number(), sum.as_slice(), "jit(f)/sqrt");
+            sketch.alloc(root);
+            sketch.free(root);
+            let found = sketch.findings(1 << 30, |case, findings| {
+                let loops = &case.analysis.labels(case.program).loops;
+                findings.extend(takes_norm_of_all(case.program, loops).then(|| case.finding(NAME)));
+            });
+            !found.is_empty()
+        };
+        assert!(is_one(2) && is_one(9));
+        assert!(!is_one(1), "the norm of one array");
     }
 
     #[test]

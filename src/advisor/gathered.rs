@@ -45,7 +45,7 @@ const CAUSE: f64 = 0.20;
 const UNAVOIDABLE: f64 = 0.05;
 
 /// Why weights are copied where the optimizer's state is divided and they are not.
-const COPIED_FOR_UPDATE: &str = " The optimizer's state is divided over the devices, and the weights are not: each device updates its part of them, and where there is room, the compiler copies the weights for that.";
+const COPIED_FOR_UPDATE: &str = " The optimizer's state is divided over the devices, and the weights are not: each device updates its part of them, and where there is room, the compiler copies the weights for that. Weights that are divided too (FSDP) are not copied.";
 
 /// What is gathered at the end of such a step.
 const GATHERED_AFTER_UPDATE: &str = " The optimizer's state is divided over the devices, and the weights are not: each device updates its part of them, and their new values are gathered from all. Weights that are divided too need not be.";

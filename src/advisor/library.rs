@@ -153,7 +153,7 @@ impl Library {
                 "Tunix: `remat_config=RematConfig.DECODER` in the model's configuration (`RematConfig.BLOCK` for attention alone)"
             }
             Self::Keras => {
-                "Keras: `jax.checkpoint` around each layer's call as a function of its arrays alone (`jax.checkpoint(lambda x: layer(x, training=True))`); `keras.RematScope` and `keras.remat` of Keras 3 trace the argument `training` too, with which layers that have dropout fail"
+                "Keras: `jax.checkpoint` around each layer's call as a function of its arrays alone (`jax.checkpoint(lambda x: layer(x, training=True))`); `keras.RematScope` and `keras.remat` of Keras 3 also trace the argument `training`, which makes layers with dropout fail"
             }
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",
@@ -184,7 +184,7 @@ impl Library {
     pub fn donate(self, names: &str) -> String {
         match self {
             Self::Equinox | Self::Haliax => {
-                "Equinox: `eqx.filter_jit(donate=\"all\")` on the step; with `donate=\"all-except-first\"` the first argument is kept, such as a model that is passed first".to_owned()
+                "Equinox: `eqx.filter_jit(donate=\"all\")` on the step; with `donate=\"all-except-first\"` nothing of the first argument is donated, such as the model where that is passed first".to_owned()
             }
             // `nnx.jit` takes the same.
             Self::Nnx | Self::Tunix => {
@@ -249,12 +249,12 @@ impl Library {
     pub const fn compute_in_bfloat16(self) -> &'static str {
         match self {
             Self::Keras => {
-                "Keras: the policy `mixed_bfloat16` (`keras.config.set_dtype_policy(\"mixed_bfloat16\")` before the model is built, or `dtype=\"mixed_bfloat16\"` of it)"
+                "Keras: the policy `mixed_bfloat16` (`keras.config.set_dtype_policy(\"mixed_bfloat16\")` before the model is built, or `dtype=\"mixed_bfloat16\"` given to the model)"
             }
             Self::MaxText => "MaxText: `dtype=bfloat16`, with `weight_dtype=float32`",
             // Its layers' `dtype` is that of their weights.
             Self::Equinox | Self::Haliax => {
-                "cast the model's arrays and the inputs inside the loss (`jax.tree.map` with `x.astype(jnp.bfloat16)` over the arrays of floats), and differentiate for those that are not cast"
+                "cast the model's arrays and the inputs inside the loss (`jax.tree.map` with `x.astype(jnp.bfloat16)` over the arrays of floats), and differentiate with respect to those that are not cast"
             }
             Self::Haiku => {
                 "Haiku: `hk.mixed_precision.set_policy` with a policy of `jmp` for the modules (`params=float32,compute=bfloat16,output=bfloat16`)"
@@ -280,7 +280,7 @@ impl Library {
                 "parameters, optimizer state and computation in bfloat16 (MaxText: `weight_dtype=bfloat16`, `mu_dtype=bfloat16`, `dtype=bfloat16`)"
             }
             Self::Equinox | Self::Haliax => {
-                "parameters, optimizer state and computation in bfloat16 (`dtype=jnp.bfloat16` of Equinox' layers, or the model's arrays cast once, before `optim.init`)"
+                "parameters, optimizer state and computation in bfloat16 (`dtype=jnp.bfloat16` of Equinox's layers, or the model's arrays cast once, before the optimizer's state is made for them)"
             }
             Self::Torchax => {
                 "parameters, optimizer state and computation in bfloat16 (`model.to(torch.bfloat16)` before the optimizer's state is made)"
@@ -374,7 +374,7 @@ impl Library {
             }
             Self::MaxText => "MaxText: `shard_optimizer_over_data=True`",
             Self::Keras => {
-                "Keras has no switch for the optimizer state alone; `keras.distribution.ModelParallel` with a `LayoutMap` divides the weights with it, which are then gathered in each step; to try that, use `shard` for both"
+                "`keras.distribution.ModelParallel` with a `LayoutMap` divides weights and optimizer state together, and the weights are gathered in each step; Keras has no switch for the state alone"
             }
             _ => {
                 "give the optimizer state its own sharding (a `NamedSharding` over the mesh axis of the batch, for its largest dimension) in `in_shardings` and `out_shardings`, and constrain the gradients to it before the update"
@@ -394,6 +394,9 @@ impl Library {
             _ if memory.kept.are_in_parts => {
                 format!("let the loop over parts of the loss take {parts} times as many, shorter ones")
             }
+            Self::Torchax if has_backward => format!(
+                "compute logits and loss for {parts} parts of the sequence one after the other: call the model without its head, let `torchax.interop.jax_view` make a JAX function of head and loss, and run that with `jax.checkpoint` in `jax.lax.map` over the parts, through `torchax.interop.call_jax`"
+            ),
             _ if has_backward => format!(
                 "compute logits and loss for {parts} parts of the sequence one after the other: `jax.lax.map` (or `scan`) over the parts with `jax.checkpoint` on the function that goes from hidden states to the loss"
             ),
@@ -423,10 +426,10 @@ impl Library {
         match (self, keras) {
             (Self::MaxText, _) => "MaxText: `attention=flash`",
             (Self::Keras, Some(KerasAttention::Operation)) => {
-                "`keras.ops.dot_product_attention`, which this model calls, takes flash attention by itself where a TPU is there when the step is traced, and there is no bias"
+                "`keras.ops.dot_product_attention`, which this model calls, takes flash attention by itself on a TPU only where it is given no bias and no mask that the step computes, as masks for padding and causal masks are: call splash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`) in its place, with segment ids for padding"
             }
             (Self::Keras, Some(KerasAttention::Layer)) => {
-                "Keras takes flash attention by itself where a TPU is there when the step is traced and the layer has no dropout on its scores, no bias and returns none of them; its `flash_attention=True` says what is in the way"
+                "Keras takes flash attention by itself where a TPU is there when the step is traced and the layer has no dropout on its scores, no bias, no mask that the step computes (as masks for padding and causal masks are), and returns none of its scores; its `flash_attention=True` says what is in the way"
             }
             (Self::Torchax, _) => {
                 "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`), called through `torchax.interop.call_jax`; `torch.nn.functional.scaled_dot_product_attention` computes all scores in torchax 0.0.13"

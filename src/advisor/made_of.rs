@@ -203,7 +203,7 @@ fn alike(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<(u64, String)> {
         let shapes: BTreeSet<&[i64]> = alike.map(|node| node.dimensions.as_slice()).collect();
         let words = match count {
             1 => shape,
-            _ if shapes.len() > 1 => format!("{count} arrays of as many elements as {shape}"),
+            _ if shapes.len() > 1 => format!("{count} arrays with as many elements as {shape}"),
             _ => format!("{count} \u{d7} {shape}"),
         };
         return Some((bytes, words));
@@ -239,6 +239,6 @@ mod tests {
         let found = sketch.findings(1 << 30, temporaries::run);
         assert_eq!(found.len(), 1, "{found:?}");
         let title = &found[0].title;
-        assert!(title.ends_with("4.00 MiB of it 2 arrays of as many elements as f32[1024,512]"), "{title}");
+        assert!(title.ends_with("4.00 MiB of it 2 arrays with as many elements as f32[1024,512]"), "{title}");
     }
 }

@@ -116,12 +116,16 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         (None, _) => {}
     }
     let is_small = |waste: &Waste| !case.is_share(waste.bytes, NAMED);
+    // One size may be a multiple of both tiles: that is one piece of advice.
+    let mut told: Vec<(u64, u64)> = Vec::new();
     for (rounded, waste) in
         worst.iter().take(3).enumerate().filter(|row| row.0 == 0 || !is_small(&row.1.1)).map(|row| row.1)
     {
-        if is_decomposed(waste) {
+        let change = rounded_down(rounded.size, rounded.tile).map(|down| (rounded.size, down));
+        if is_decomposed(waste) || change.is_some_and(|change| told.contains(&change)) {
             continue;
         }
+        told.extend(change);
         finding.advice.push(if is_batch(case, *rounded) {
             of_batch(case, *rounded, waste)
         } else {

@@ -7,7 +7,7 @@ use super::simulation::is_simulation;
 use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
 use crate::analysis::what_if::{Arguments, Edit};
-use crate::model::{Bytes, ElementType, FastSet, InstructionId, Shape, capitalised, percent};
+use crate::model::{Bytes, ElementType, FastSet, capitalised, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "precision";
@@ -27,29 +27,6 @@ pub(super) fn computes_in_16_bits(case: &ProgramContext<'_>) -> bool {
         }
     }
     case.is_worth(all) && narrow > all / 2
-}
-
-/// Casts to 16 bits that the program asks for itself, for each matrix product or convolution, from which it computes in 16
-/// bits, whatever stays in 32 bits at the peak: a product has two operands and its result.
-const CASTS_OF_ITS_OWN: f64 = 0.5;
-
-/// Whether the program casts what its products take to 16 bits, as a mixed policy does. Casts that the compiler makes for
-/// itself are named by the product that they are for.
-fn casts_to_16_bits(case: &ProgramContext<'_>) -> bool {
-    let program = case.program;
-    let is_narrow = |at: InstructionId| {
-        let node = program.shape_of(at).map(Shape::root);
-        node.is_some_and(|node| node.element_type.is_narrow_float())
-    };
-    let (mut casts, mut products) = (0usize, 0usize);
-    for at in program.instructions.ids() {
-        match program.opcode_name(at) {
-            "dot" | "convolution" => products += 1,
-            "convert" if is_narrow(at) && program.text.op_name(at).ends_with("/convert_element_type") => casts += 1,
-            _ => {}
-        }
-    }
-    products > 0 && casts as f64 >= products as f64 * CASTS_OF_ITS_OWN
 }
 
 /// Reports 32-bit weights and optimizer state of a program that computes in 16 bits.
@@ -78,7 +55,10 @@ fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     "The program computes in 16 bits already; these arguments keep 32 bits, so that small updates are not lost."
         .clone_into(&mut finding.why);
-    if finding.is_told() && saved > bytes / 2 + bytes / 50 {
+    let results = case.counted_twice(&finding, &rows, (bytes, bytes / 2));
+    if !results.is_empty() {
+        finding.why.push_str(&results);
+    } else if finding.is_told() && saved > bytes / 2 + bytes / 50 {
         finding.why.push_str(" It saves more than half of them, as copies of them in bfloat16 are no longer made.");
     }
     finding.advice.push(match Library::of(case).narrow_moments(case) {
@@ -129,7 +109,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let bf16 = ElementType::BF16;
     // The 32-bit temporaries of a program that computes in 16 bits are those that it wants so.
-    if computes_in_16_bits(case) || casts_to_16_bits(case) {
+    if computes_in_16_bits(case) || case.memory.casts_to_16_bits(case.program) {
         arguments(case, findings);
         return;
     }

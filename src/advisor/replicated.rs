@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
-use super::program_context::{ProgramContext, Total, listed};
-use crate::analysis::class::Class;
+use super::program_context::{AtPeak, ProgramContext, Total, listed};
+use crate::analysis::class::{Class, Reason};
 use crate::analysis::what_if::{Arguments, Edit, Role};
-use crate::model::{Bytes, outline, thousands};
+use crate::model::{BufferId, Bytes, outline, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "replicated";
@@ -75,6 +75,9 @@ pub fn edits(case: &ProgramContext<'_>, names: &[String], devices: u32) -> Vec<E
     edits
 }
 
+/// Part of all that is replicated, 1/n, below which what goes by one name is left as it is.
+const NEXT_TO_NOTHING: u64 = 1000;
+
 /// Most names that are given one by one.
 const FEW_NAMES: usize = 3;
 
@@ -88,7 +91,17 @@ fn named(case: &ProgramContext<'_>, large: &[usize]) -> (Vec<usize>, Vec<String>
     }
     let divided: HashSet<usize> =
         case.arguments().filter(|&(_, _, number, _)| !is_whole(case, number)).map(|argument| argument.0).collect();
-    let names = case.names_of(large, |row| case.is_data(row) || divided.contains(&row));
+    let mut names = case.names_of(large, |row| case.is_data(row) || divided.contains(&row));
+    // What takes next to nothing beside the others is not worth dividing.
+    let bytes_of = |name: &String| {
+        let own = Arguments(vec![name.clone()]);
+        let rows = case.arguments().filter(|argument| own.include(argument.1)).map(|argument| argument.0);
+        rows.map(|row| case.memory.base[row].size).total()
+    };
+    let of_names: Vec<u64> = names.iter().map(bytes_of).collect();
+    let least = of_names.iter().copied().total() / NEXT_TO_NOTHING;
+    let mut counts = of_names.iter().map(|&bytes| bytes >= least);
+    names.retain(|_| counts.next().unwrap_or(true));
     let meant = Arguments(names.clone());
     let is_meant = |&(row, path, number, _): &(usize, &str, i64, bool)| {
         meant.include(path) && is_whole(case, number) && !case.is_data(row) && is_divisible(case, row)
@@ -96,6 +109,19 @@ fn named(case: &ProgramContext<'_>, large: &[usize]) -> (Vec<usize>, Vec<String>
     let mut rows: Vec<usize> = case.arguments().filter(is_meant).map(|argument| argument.0).collect();
     rows.sort_by_key(|&row| std::cmp::Reverse(case.memory.base[row].size));
     (rows, names)
+}
+
+/// What temporaries with the shapes of arguments are, where they are all of one kind: ` (gradients)`.
+fn what_they_are(case: &ProgramContext<'_>, twins: &[&AtPeak]) -> &'static str {
+    let classes = case.analysis.classes(case.program);
+    let are_all = |accept: &dyn Fn(BufferId) -> bool| twins.iter().all(|t| accept(t.buffer));
+    if are_all(&|buffer| classes.of(buffer) == Class::Gradient) {
+        " (gradients)"
+    } else if are_all(&|buffer| matches!(classes.reason(buffer), Reason::CopyOfArgument | Reason::Gathered)) {
+        " (copies of them)"
+    } else {
+        ""
+    }
 }
 
 /// Looks for large replicated arguments.
@@ -157,8 +183,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         if names.len() == 1 { "is" } else { "are" },
         if twin_bytes > 0 {
             format!(
-                "; {} of temporaries of the same shapes (gradients, products) may shrink with them: up to {} more",
+                "; {} of temporaries of the same shapes{} may shrink with them: up to {} more",
                 Bytes(twin_bytes).short(),
+                what_they_are(case, &twins),
                 Bytes(twin_bytes - twin_bytes / u64::from(devices)).short()
             )
         } else {

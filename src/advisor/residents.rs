@@ -136,6 +136,31 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             findings.push(finding);
         }
     }
+    both(case, findings);
+}
+
+/// Names weights and optimizer state together after the causes, where neither is as much alone and no finding names any.
+fn both(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
+    let rows = held(case, &[Class::Weight, Class::Optimizer]);
+    let bytes = rows.iter().map(|row| row.0).total();
+    if !case.memory.has_backward() || bytes < LEAST || !case.is_share(bytes, MUCH) {
+        return;
+    }
+    let named: FastSet<BufferId> = findings
+        .iter()
+        .filter(|finding| finding.program == Some(case.row))
+        .flat_map(|finding| finding.buffers.iter().copied())
+        .collect();
+    if rows.iter().any(|row| named.contains(&case.memory.base[row.1].buffer)) {
+        return;
+    }
+    let mut found = Vec::new();
+    report(case, &mut found, &rows, &STATE);
+    for mut finding in found {
+        finding.is_remedy = true;
+        finding.severity = finding.severity.min(Severity::Warning);
+        findings.push(finding);
+    }
 }
 
 /// Whether the buffers of a finding are most bytes of some arguments.
@@ -204,6 +229,9 @@ fn report(
     finding.changes_results = ChangesResults::Maybe;
     if class == Class::Weight && !case.memory.has_backward() {
         in_fewer_bits(case, &mut finding, rows, &names);
+    }
+    if is_state {
+        seen_in_16_bits(case, &mut finding, rows);
     }
     case.stake(&mut finding, bytes);
     finding.title = format!(
@@ -284,6 +312,19 @@ fn is_divided_to_one(case: &ProgramContext<'_>, row: usize) -> bool {
     let sizes = case.node(base.buffer).map(|node| node.dimensions.as_slice());
     let (Some(sharding), Some(sizes)) = (sharding, sizes) else { return false };
     sizes.iter().zip(&sharding.tiles).any(|(&size, &parts)| size == 1 && parts > 1)
+}
+
+/// A memory of what was seen can be kept in 16 bits, where it is in 32: attaches that change.
+fn seen_in_16_bits(case: &ProgramContext<'_>, finding: &mut Finding, rows: &[(u64, usize)]) {
+    let is_wide = |row: usize| {
+        let base = &case.memory.base[row];
+        base.is_memory() && case.node(base.buffer).is_some_and(|node| node.element_type.is_wide_float())
+    };
+    let wide: Vec<usize> = rows.iter().map(|row| row.1).filter(|&row| is_wide(row)).collect();
+    if case.is_worth(wide.iter().map(|&row| case.memory.base[row].size).total()) {
+        let names = case.names_of_wide(&wide);
+        case.fill(finding, vec![Edit::Dtype(Arguments(names), ElementType::BF16)]);
+    }
 }
 
 /// Weights that are only read can be stored in half as many bits: attaches that change and says what it is.

@@ -119,6 +119,11 @@ impl Sketch {
         self.events.push(HeapEvent { kind: EventKind::Free, buffer, canonical: NO_ROW });
     }
 
+    /// The opcode of a name that has no constant.
+    pub fn opcode(&mut self, name: &str) -> Opcode {
+        self.program.opcodes.intern(name)
+    }
+
     /// Names the target of a custom call.
     pub fn target(&mut self, call: u32, target: &str) {
         self.words.targets.insert(call, target.to_owned());

@@ -27,7 +27,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let is_divisible = |row: usize| replicated::is_divisible(case, row);
-    let is_state = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Optimizer && is_divisible(row);
+    // Keras divides weights and state together.
+    let with_weights = library == Library::Keras;
+    let is_meant = |class: Class| class == Class::Optimizer || (with_weights && class == Class::Weight);
+    let is_state = |row: usize| is_meant(classes.of(case.memory.base[row].buffer)) && is_divisible(row);
     // By how many devices hold the same of it: all, or those that divide the batch beside tensor parallelism.
     let mut by_holders: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for argument in case.arguments().filter(|argument| is_state(argument.0)) {
@@ -46,18 +49,32 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let counts = |row: usize| is_divisible(row) && case.counts_beside(row, bytes);
     let names = case.names_of(&rows, counts);
     let mut finding = case.remedy(NAME);
-    let saved = case.fill(&mut finding, vec![Edit::Shard(Arguments(names.clone()), holders)]);
+    let edits = if with_weights {
+        replicated::edits(case, &names, holders)
+    } else {
+        vec![Edit::Shard(Arguments(names.clone()), holders)]
+    };
+    let saved = case.fill(&mut finding, edits);
     if !case.is_worth(saved) {
         return;
     }
     let over = if holders == devices { "" } else { " that hold the same" };
-    finding.title = format!("Shard optimizer state over the {holders} devices{over} (ZeRO): {}", finding.less(""));
-    finding.why = format!(
-        "{} of optimizer state ({}) is the same on {}, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; where there is room, the compiler copies the weights for that, which the saving allows for.",
-        Bytes(bytes).short(),
-        listed(&names, 3),
-        if holders == devices { "every device".to_owned() } else { format!("{holders} devices each") }
-    );
+    let holds = if holders == devices { "every device".to_owned() } else { format!("{holders} devices each") };
+    let what = listed(&names, 3);
+    if with_weights {
+        finding.title =
+            format!("Shard weights and optimizer state over the {holders} devices{over}: {}", finding.less(""));
+        finding.why = format!(
+            "{} of weights and optimizer state ({what}) is the same on {holds}. Sharded, each device keeps and updates its part, and gathers the weights where it needs them.",
+            Bytes(bytes).short(),
+        );
+    } else {
+        finding.title = format!("Shard optimizer state over the {holders} devices{over} (ZeRO): {}", finding.less(""));
+        finding.why = format!(
+            "{} of optimizer state ({what}) is the same on {holds}, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; where there is room, the compiler copies the weights for that, which the saving allows for.",
+            Bytes(bytes).short(),
+        );
+    }
     finding.why.push_str(&case.counted_twice(&finding, &rows, (bytes, bytes - bytes / u64::from(holders))));
     finding.advice.push(library.shard_state().to_owned());
     finding.changes_results = ChangesResults::No;

@@ -56,6 +56,9 @@ const PAIRS: &[Pair] = &[
     pair("decode_copies_half_v6e", "v6e", &["batch 0.5"], Allowed::Share(0.02), true),
     pair("decode_copies_f8_v6e", "v6e", &["dtype cache f8e4m3fn"], Allowed::Share(0.02), true),
     pair("decode_copies_donated_v6e", "v6e", &["donate cache"], Allowed::Share(0.02), true),
+    // A loop over words works on copies of a cache for each layer, made in the order in which its results are written: none can
+    // lie in the memory of another's argument, however short of memory it is.
+    pair("sampler_copies_v5e", "v5e", &["donate sampling_state"], Allowed::Share(0.01), true),
     // Gradients are added up over four parts of two samples; there are as many heads as samples.
     pair("micro_heads_v5e", "v5e", &["batch 0.5"], Allowed::Share(0.06), true),
     // Layers are checkpointed with `prevent_cse=False` and are no scan, so that all is kept; without it the checkpoint works.

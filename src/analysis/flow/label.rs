@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::argument::moved_by;
+use super::by_softmax::{LOGITS, Softmaxes};
 use super::collective::{NamedBy, is_all_gather, is_exchange, named_by};
 use super::copied_state::copied_state;
 use super::like_weights::{like_weights, weights_like};
@@ -13,10 +14,11 @@ use super::loops::{Loops, Part, Role};
 use super::steps::LoopSteps;
 use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
+use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::{is_number_of, is_plain, is_plain_part, kernel, named_scopes};
 use crate::analysis::names::short_path::short_path;
 use crate::analysis::names::{lookup, scope};
-use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, outline};
+use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline};
 
 /// Most instructions visited when tracing what a value was made from.
 const MOST_LOOKED_AT: usize = 96;
@@ -67,6 +69,8 @@ pub struct Labels {
     pub loops: Loops,
     /// What their steps are.
     pub steps: LoopSteps,
+    /// The softmaxes of the program.
+    pub softmaxes: Softmaxes,
 }
 
 impl Labels {
@@ -75,7 +79,7 @@ impl Labels {
     pub fn new(program: &Program) -> Self {
         let loops = Loops::new(program);
         let steps = LoopSteps::new(program, &loops);
-        Self { loops, steps }
+        Self { loops, steps, softmaxes: Softmaxes::default() }
     }
 
     /// The label of a buffer; `None` if its op name is good enough.
@@ -146,6 +150,18 @@ impl Labels {
         {
             return Some(Label::plain(format!("{weight}: {operation}")));
         }
+        if let Some(weight) = gradient_of(program, &value, &own) {
+            return Some(Label::plain(format!("gradient of {weight}")));
+        }
+        if let Some(node) = node_at(program, at, &value.index)
+            && let Some(kind) = self.kind_by_softmax(program, &value, node, &node.dimensions)
+        {
+            let from = if kind == LOGITS { self.made_from(program, &value, known) } else { None };
+            let from = from.filter(|from| from != OF_LAST_LAYER);
+            return Some(Label::plain(
+                from.map_or_else(|| kind.to_owned(), |from| format!("{kind}, made from {from}")),
+            ));
+        }
         let Some(made_from) = self.made_from(program, &value, known) else {
             if own.is_empty() && is_all_gather(program, at) {
                 return Some(Label::plain(GATHERED.to_owned()));
@@ -154,6 +170,11 @@ impl Labels {
             return self
                 .in_loop(program, &value, known)
                 .or_else(|| updated_argument(program, buffer))
+                .or_else(|| {
+                    let node = node_at(program, at, &value.index)?;
+                    let is_one = self.softmaxes.are_like_logits(program, node);
+                    is_one.then(|| Label::plain("logits, or their gradient".to_owned()))
+                })
                 .or_else(|| read_by(program, at))
                 .or_else(|| start().and_then(|start| read_by(program, start)))
                 // A name that tells no part of the model is better than none.
@@ -349,6 +370,18 @@ impl Labels {
         Label { role: Some(part.role), ..Label::plain(text) }
     }
 
+    /// What a value is by the softmax that runs over arrays of its dimensions.
+    fn kind_by_softmax(
+        &self,
+        program: &Program,
+        value: &Value,
+        node: &ShapeNode,
+        dimensions: &[i64],
+    ) -> Option<&'static str> {
+        let is_of_weight = || self.is_of_weight(program, value.clone());
+        self.softmaxes.kind(program, (value, node, dimensions), is_of_weight)
+    }
+
     /// The name of what a step writes: its scope, else the weights it was made from.
     fn written_name(&self, program: &Program, part: &Part, written: &Value, known: &mut Arguments) -> Option<String> {
         let value = super::computed(program, written.clone());
@@ -359,6 +392,11 @@ impl Labels {
         let scopes = named_scopes(&name);
         if !scopes.is_empty() {
             return Some(scopes);
+        }
+        let node = node_at(program, part.at, &part.index);
+        let kind = node.and_then(|node| self.kind_by_softmax(program, &value, node, node.dimensions.get(1..)?));
+        if let Some(kind) = kind {
+            return Some(kind.to_owned());
         }
         // What a gradient is made from are activations; the weight that it is of has its dimensions.
         let of_weights = (part.role == Role::Gradients)
@@ -599,6 +637,12 @@ fn moved(program: &Program, value: &Value) -> Option<InstructionId> {
         && value.index.is_empty()
         && program.instructions.operands_of(value.at).len() == 1;
     is_of_one.then(|| moved_by(program, value.at, false)).flatten()
+}
+
+/// The weight, or weights, of which a product of the backward pass makes the gradient: it has their dimensions.
+fn gradient_of(program: &Program, value: &Value, op_name: &str) -> Option<String> {
+    let is_backward = pass_of(op_name) == Pass::Backward && is_product(program, value.at);
+    like_weights(program, node_at(program, value.at, &value.index).filter(|_| is_backward)?)
 }
 
 /// Whether an array has all dimensions of another.

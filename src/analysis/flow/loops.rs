@@ -204,23 +204,34 @@ pub fn is_written_by_users(op_name: &str) -> bool {
 /// Whether a loop passes an element of its state on unchanged.
 #[must_use]
 pub fn unchanged(program: &Program, at: InstructionId, index: &[i64]) -> bool {
+    is_unchanged(program, at, index, super::MAX_DEPTH)
+}
+
+fn is_unchanged(program: &Program, at: InstructionId, index: &[i64], deepest: u32) -> bool {
     let Some(root) = body(program, at).and_then(|body| root(program, body)) else { return false };
-    let from = fetched(program, Value { at: root, index: index.to_vec() });
+    let from = fetched(program, Value { at: root, index: index.to_vec() }, deepest);
     opcode(program, from.at) == Opcode::PARAMETER && from.index == index
 }
 
-/// What a value holds, followed through copies and through fetches from other memory slice by slice.
-fn fetched(program: &Program, value: Value) -> Value {
+/// What a value holds, followed through copies, through fetches from other memory slice by slice, and through loops that
+/// pass it on unchanged, inside each other at most as deep as said.
+fn fetched(program: &Program, value: Value, deepest: u32) -> Value {
     let mut value = computed(program, value);
     for _ in 0..super::MAX_DEPTH {
-        let Some(whole) = fetched_in_slices(program, value.at).filter(|_| value.index.is_empty()) else { break };
-        value = computed(program, Value::whole(whole));
+        let through = match opcode(program, value.at) {
+            Opcode::WHILE if deepest > 0 && !value.index.is_empty() => operand(program, value.at, 0)
+                .filter(|_| is_unchanged(program, value.at, &value.index, deepest - 1))
+                .map(|at| Value { at, index: value.index.clone() }),
+            _ => fetched_in_slices(program, value.at).filter(|_| value.index.is_empty()).map(Value::whole),
+        };
+        let Some(through) = through else { break };
+        value = computed(program, through);
     }
     value
 }
 
 fn part(program: &Program, at: InstructionId, index: Vec<i64>, root: InstructionId) -> Part {
-    let end = fetched(program, Value { at: root, index: index.clone() });
+    let end = fetched(program, Value { at: root, index: index.clone() }, super::MAX_DEPTH);
     if opcode(program, end.at) == Opcode::PARAMETER && end.index == index {
         return Part { at, index, role: Role::Unchanged, layers: 0, written: None };
     }

@@ -2,6 +2,7 @@
 //! made from. Uses instructions only, never names.
 
 pub mod argument;
+pub mod by_softmax;
 pub mod collective;
 pub mod copied_state;
 pub mod dimensions;
@@ -10,6 +11,7 @@ mod like_weights;
 pub mod loops;
 pub mod loss_in_parts;
 pub mod made_of;
+pub mod norm_of_all;
 pub mod results;
 pub mod softmax;
 pub mod steps;

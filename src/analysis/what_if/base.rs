@@ -28,7 +28,8 @@ impl Base {
     }
 
     /// Whether it is an argument whose name says that it is a memory of what was seen before.
-    pub(super) fn is_memory(&self) -> bool {
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
         matches!(&self.role, Role::Argument { path, .. } if holds_memory(path))
     }
 }

@@ -7,6 +7,7 @@ use super::batch_behind::{samples_behind, samples_of_fields};
 use super::batch_by_shape::{self, Known};
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::flow::label::Labels;
+use crate::analysis::flow::node_at;
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::analysis::packing::Families;
 use crate::model::{ElementType, FastMap, FastSet, InstructionId, Program, ShapeNode, outline};
@@ -179,7 +180,7 @@ pub fn data_arguments(
     if data.is_empty() {
         data = candidates(&is_divided, false);
         if data.is_empty() {
-            data = rows_of_state(program, bases, |base, number| {
+            data = rows_of_state(program, (bases, labels), |base, number| {
                 (base.is_state() && classes.of(base.buffer) == Class::Input).then(|| tiles_of(number))
             });
         }
@@ -292,7 +293,7 @@ const LEAST_ROWS: usize = 3;
 /// what these were: its arrays. `tiles` tells what is state, with the numbers of parts of its dimensions.
 fn rows_of_state<'a>(
     program: &Program,
-    bases: &[Base],
+    (bases, labels): (&[Base], &Labels),
     tiles: impl Fn(&Base, i64) -> Option<&'a [i64]>,
 ) -> Vec<DataArgument> {
     let state: Vec<(u32, Vec<i64>, &[i64])> = bases
@@ -319,7 +320,19 @@ fn rows_of_state<'a>(
         of_rows.all(Base::is_memory)
     };
     let rows = firsts.into_iter().filter(|&rows| !is_of_memory(rows)).max_by_key(|&rows| known(rows));
-    let Some(rows) = rows.filter(|&rows| known(rows).1 >= LEAST_ROWS) else {
+    // Fewer will do where a loop collects what is seen of each row, step by step.
+    let is_collected = |rows: i64| {
+        let mut stacks = labels.loops.parts.iter().filter(|part| part.layers > 1);
+        stacks.any(|part| {
+            let node = node_at(program, part.at, &part.index);
+            node.is_some_and(|node| matches!(node.dimensions[..], [_, size, _, ..] if size == rows))
+        })
+    };
+    let is_enough = |rows: i64| {
+        let arrays = known(rows).1;
+        arrays >= LEAST_ROWS || (arrays > 1 && is_collected(rows))
+    };
+    let Some(rows) = rows.filter(|&rows| is_enough(rows)) else {
         return Vec::new();
     };
     let data = state.into_iter().filter_map(|(base, mut dimensions, tiles)| {

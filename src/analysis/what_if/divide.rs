@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use super::base::Role;
 use super::edit::Arguments;
 use super::followers::Temporaries;
 use super::memory::{Item, Owner};
@@ -85,6 +86,22 @@ struct Divisions {
 }
 
 impl<'a> State<'a> {
+    /// Says of arguments that all devices divide already that there must be more devices for it.
+    fn tell_divided_already(&mut self, rows: &[usize], parts: i64) {
+        let devices = i64::from(self.program.devices());
+        let parts_of = |row: usize| match self.base(row).role {
+            Role::Argument { number, .. } => self.program.sharding_of_parameter(number).map_or(1, |own| own.parts()),
+            _ => 1,
+        };
+        let largest = rows.iter().copied().max_by_key(|&row| self.base(row).size);
+        if let Some(now) = largest.map(parts_of).filter(|&now| now > 1 && now.saturating_mul(parts) > devices) {
+            self.warn(format!(
+                "they are divided over {now} of the {devices} devices already: {parts} times as many parts are for {} devices",
+                now.saturating_mul(parts)
+            ));
+        }
+    }
+
     /// Divides arguments over devices.
     pub(super) fn shard(&mut self, arguments: &Arguments, parts: i64) {
         self.kinds.sharding = true;
@@ -106,6 +123,7 @@ impl<'a> State<'a> {
                 self.warn(format!("a batch of {batch} cannot be divided by {parts}"));
             }
         }
+        self.tell_divided_already(&others, parts);
         let mut undivided = 0usize;
         let mut results_follow = false;
         let mut lodgers = Vec::new();

@@ -1,16 +1,33 @@
 //! Copies of arguments in the memory of other arguments, with changes: whether they stay there. See [`super::borrowed`].
 
 use super::borrowed::Borrowed;
+use super::lodgers::{Copied, Lent};
 use super::memory::Memory;
 use super::resize;
 use super::state::{Sizes, State};
 use crate::analysis::packing::Block;
-use crate::model::Program;
+use crate::model::{FastMap, Program};
 
 /// Share of the memory, 0 to 1, up to which such copies have memory of their own: between 0.91 and 0.95.
 pub(super) const ROOM_FOR_COPIES: f64 = 0.93;
 
 impl Memory {
+    /// First and last time of what lives from one program point to another: what comes after it begins later.
+    pub(super) fn times_of(&self, first: u32, last: u32) -> (u32, u32) {
+        let start = self.time_of(first);
+        if self.points.is_empty() {
+            return (start, last);
+        }
+        let events = self.points.partition_point(|&p| p <= last) as u32;
+        (start, (2 * events).saturating_sub(1).max(start))
+    }
+
+    /// What has the result's dimensions in another layout in its memory.
+    pub(super) fn relaid_lodgers(&self, result: usize) -> impl Iterator<Item = Copied> + '_ {
+        let own = self.lodgers.get(result).into_iter().flatten().filter(|lodger| lodger.is_relaid);
+        own.map(move |own| Copied { size: own.size, first: own.first, last: own.last, result: result as u32 })
+    }
+
     /// Bytes of the copies of arguments that are in the memory of others now.
     pub(super) fn borrowed_bytes(&self, program: &Program) -> u64 {
         let sizes = self.borrowed.iter().map(|own| program.buffers.size_of(own.buffer).0);
@@ -23,13 +40,14 @@ impl State<'_> {
     /// it, as they no longer fit where they are; `None` if there are none.
     pub(super) fn with_copies_apart(&self, sizes: &Sizes) -> Option<(Sizes, bool)> {
         let memory = self.memory;
-        if memory.borrowed.is_empty() && self.lent.is_empty() {
+        let lent = || self.lent.iter().filter(|lent| !lent.is_read_before);
+        if memory.borrowed.is_empty() && lent().next().is_none() {
             return None;
         }
         let family = u32::try_from(memory.families.list.len()).ok()?.checked_sub(1)?;
         let (mut apart, mut must) = (sizes.clone(), false);
         let copies = memory.borrowed.iter().map(|own| (self.block_of_copy(own), own.host));
-        for (block, host) in copies.chain(self.lent.iter().copied()) {
+        for (block, host) in copies.chain(lent().map(|lent| (lent.block, lent.host))) {
             must |= block.size > sizes.base.get(host as usize).copied().unwrap_or_default();
             apart.blocks.push(block);
             apart.family.push(family);
@@ -38,19 +56,32 @@ impl State<'_> {
     }
 
     /// Lends copies that lie in the memory of a result, which an argument is donated to, the memory of another donated
-    /// argument that nothing reads any more; returns those for which there is none.
-    pub(super) fn lend(&mut self, copies: Vec<(u64, u32, u32)>, sizes: &[u64]) -> Vec<(u64, u32, u32)> {
+    /// argument that nothing reads any more, and whose result is not written before the copy is done with; returns those
+    /// for which there is none, with first and last time. Where all arguments are copied in the order in which their results are written, there is
+    /// none for any: so it is in decoders with a cache for each layer (Tunix, 1 to 28 layers, whether they fit or not).
+    pub(super) fn lend(&mut self, copies: Vec<Copied>, sizes: &[u64]) -> Vec<(u64, u32, u32)> {
         let memory = self.memory;
+        if copies.is_empty() {
+            return Vec::new();
+        }
+        let mut written: FastMap<u32, u32> = FastMap::default();
+        let time = |row: u32| memory.written.get(row as usize).copied();
+        written.extend(self.pairs.iter().filter_map(|&(argument, result)| Some((argument, time(result)?))));
         let mut homeless = Vec::new();
-        for (size, start, end) in copies {
+        for Copied { size, first, last, result } in copies {
             let is_host = |&row: &u32| {
                 sizes.get(row as usize).is_some_and(|&bytes| bytes >= size)
-                    && memory.last_read.get(row as usize).is_some_and(|&point| memory.time_of(point) <= start)
-                    && !self.lent.iter().any(|lent| lent.1 == row)
+                    && memory.last_read.get(row as usize).is_some_and(|&point| point < first)
+                    && written.get(&row).is_none_or(|&written| written >= last)
+                    && !self.lent.iter().any(|lent| lent.host == row)
             };
             let host = self.donated.iter().copied().find(is_host).filter(|_| !memory.is_gpu);
+            let (start, end) = memory.times_of(first, last);
             match host {
-                Some(host) => self.lent.push((Block { size, start, end }, host)),
+                Some(host) => {
+                    let is_read_before = time(result).is_some_and(|written| written > last.saturating_add(1));
+                    self.lent.push(Lent { block: Block { size, start, end }, host, is_read_before });
+                }
                 None => homeless.push((size, start, end)),
             }
         }

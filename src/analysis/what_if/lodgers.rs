@@ -4,7 +4,8 @@ use super::base::{Base, Role};
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::flow::{Value, computed, is_blank};
 use crate::analysis::live_range::LiveRanges;
-use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, outline};
+use crate::analysis::packing::Block;
+use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline};
 
 /// A buffer that lies in a result's memory before the result does, such as a gradient or an array that a loop fills.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +22,28 @@ pub(super) struct Lodger {
     pub(super) is_like_result: bool,
     /// Whether it has the dimensions of what is returned in another layout.
     pub(super) is_relaid: bool,
+}
+
+/// A copy in the memory of a result, which an argument is donated to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Copied {
+    pub size: u64,
+    /// First and last program point.
+    pub first: u32,
+    pub last: u32,
+    /// The result, by row of the base.
+    pub result: u32,
+}
+
+/// A copy that is lent the memory of a donated argument.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lent {
+    pub block: Block,
+    /// The argument, by row of the base.
+    pub host: u32,
+    /// Whether the copy is read, as by a gather of its rows, before its result is written, which is then no copy of it: it is
+    /// lent that memory though there is room for its own.
+    pub is_read_before: bool,
 }
 
 /// Share of a result's bytes below which what lies in its memory does not matter.
@@ -43,8 +66,13 @@ pub(super) fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &B
         let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
         let is_copy = || analysis.labels(program).is_copy_of_argument(program, buffer);
         let is_relaid = base.returned.as_ref().zip(program.buffer_node(buffer)).is_some_and(|(returned, own)| {
-            own.dimensions == returned.dimensions
-                && own.order_in_memory().zip(returned.order_in_memory()).is_some_and(|(a, b)| a != b)
+            let is_same = own.dimensions == returned.dimensions;
+            if is_same {
+                own.order_in_memory().zip(returned.order_in_memory()).is_some_and(|(a, b)| a != b)
+            } else {
+                // With some of its dimensions merged, as a loop works on it.
+                opcode == Opcode::COPY && buffer != base.buffer && are_in_other_orders(own, returned)
+            }
         });
         let is_other = || !is_result && !is_view && !updates_in_place(program, at) && !is_copy();
         let (first, last) = (is_large && (is_relaid || is_other())).then(|| live.of(buffer))??;
@@ -66,6 +94,28 @@ pub(super) fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &B
         })
     });
     merged(found.collect())
+}
+
+/// Whether two arrays of as many elements have them in different orders in memory, though dimensions may be merged: from
+/// the innermost on, neither has only blocks of sizes that the other has too.
+fn are_in_other_orders(a: &ShapeNode, b: &ShapeNode) -> bool {
+    let blocks = |node: &ShapeNode| -> Option<Vec<i64>> {
+        let sizes = node.order_in_memory()?;
+        let mut product = 1i64;
+        Some(
+            sizes
+                .iter()
+                .filter_map(|&place| node.dimensions.get(place as usize))
+                .map(|&size| {
+                    product = product.saturating_mul(size);
+                    product
+                })
+                .collect(),
+        )
+    };
+    let Some((own, other)) = blocks(a).zip(blocks(b)) else { return false };
+    let is_within = |few: &[i64], all: &[i64]| few.iter().all(|size| all.contains(size));
+    own.last() == other.last() && !is_within(&own, &other) && !is_within(&other, &own)
 }
 
 /// Values that pass on their memory, one after the other, are one lodger.
@@ -97,7 +147,9 @@ fn merged(mut lodgers: Vec<Lodger>) -> Vec<Lodger> {
 /// update; of one that fits, each update comes as soon as it can, for less memory.
 pub(super) fn end_early(program: &Program, live: &LiveRanges, lodgers: &mut [Vec<Lodger>]) {
     let mut readers: FastMap<u32, Vec<u32>> = FastMap::default();
-    readers.extend(lodgers.iter().flatten().filter(|own| own.is_like_result).map(|own| (own.buffer.0, Vec::new())));
+    // What has another layout is copied into the result at the end, in the order of the results.
+    let may_end = |own: &&Lodger| own.is_like_result && !own.is_relaid;
+    readers.extend(lodgers.iter().flatten().filter(may_end).map(|own| (own.buffer.0, Vec::new())));
     if readers.is_empty() {
         return;
     }

@@ -118,6 +118,8 @@ pub struct Memory {
     pub donors: Vec<u32>,
     /// Last program point that reads an argument, by row of [`Self::base`]; 0 for the others.
     pub last_read: Vec<u32>,
+    /// Program point at which a result is written, by row of [`Self::base`]; the last one where that is not known.
+    pub(super) written: Vec<u32>,
     /// Buffers in a result's memory that are neither the result nor a copy of an argument, by row of [`Self::base`].
     pub(super) lodgers: Vec<Vec<Lodger>>,
     /// Copies of arguments that are in the memory of others.
@@ -190,6 +192,8 @@ pub struct Memory {
     pub(super) parts_of_loop: Option<i64>,
     /// See [`Self::gradient`].
     pub(super) gradient: OnceLock<Option<u32>>,
+    /// See [`Self::casts_to_16_bits`].
+    pub(super) casts: OnceLock<bool>,
     /// What layers pass on, once somebody asked: see [`super::put_off`].
     pub(super) residual_stream: OnceLock<Option<(u32, f64)>>,
     /// Whether each row of [`Self::base`] is divided over the devices of the batch, once somebody asked.
@@ -296,6 +300,8 @@ impl Memory {
                 (last_reads(program, analysis, &base), lodgers)
             },
         );
+        let written = |own: &Base| analysis.live.as_ref()?.of(own.buffer).map(|life| life.0);
+        let written: Vec<u32> = base.iter().map(|own| written(own).unwrap_or(u32::MAX)).collect();
         let trains = batch::trains(classes, &base);
         let is_weight =
             |base: &Base| matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) == Class::Weight;
@@ -330,6 +336,7 @@ impl Memory {
             points,
             donors,
             last_read,
+            written,
             makers,
             first_items,
             data_rows,
@@ -366,6 +373,7 @@ impl Memory {
             postponed: OnceLock::new(),
             parts_of_loop: labels.steps.micro_batches,
             gradient: OnceLock::new(),
+            casts: OnceLock::new(),
             residual_stream: OnceLock::new(),
             divided_with_batch: OnceLock::new(),
             has_backward: OnceLock::new(),
@@ -398,13 +406,13 @@ impl Memory {
     }
 
     /// What is in a result's memory while the argument to be donated to it is still read, as bytes and first and last time
-    /// (program points where there is no heap): what has the result's dimensions in another layout, and the rest.
-    pub(super) fn lodgers_by_layout(&self, argument: usize, result: usize) -> [Vec<(u64, u32, u32)>; 2] {
+    /// (program points where there is no heap), but for [`Self::relaid_lodgers`].
+    pub(super) fn other_lodgers(&self, argument: usize, result: usize) -> Vec<(u64, u32, u32)> {
         let last = self.last_read.get(argument).copied().unwrap_or(0);
-        [true, false].map(|is_relaid| self.lodgers_where(result, last, |lodger| lodger.is_relaid == is_relaid))
+        self.lodgers_where(result, last, |lodger| !lodger.is_relaid)
     }
 
-    /// What is in a result's memory besides the result, at any time; as [`Self::lodgers_by_layout`].
+    /// What is in a result's memory besides the result, at any time; as [`Self::other_lodgers`].
     pub(super) fn all_lodgers(&self, result: usize) -> Vec<(u64, u32, u32)> {
         self.lodgers_until(result, u32::MAX)
     }
@@ -419,12 +427,12 @@ impl Memory {
     }
 
     fn lodgers_where(&self, result: usize, last: u32, is_meant: impl Fn(&Lodger) -> bool) -> Vec<(u64, u32, u32)> {
-        let time = |point: u32| self.time_of(point);
         let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);
         // What has another layout than the argument is never written in its place, such as the state of a loop.
         let until = |lodger: &Lodger| if lodger.is_relaid { lodger.last } else { lodger.last.min(last) };
         let conflicts = own.iter().filter(|lodger| (lodger.first < last || lodger.is_relaid) && is_meant(lodger));
-        conflicts.map(|lodger| (lodger.size, time(lodger.first), time(until(lodger)))).collect()
+        let life = |lodger: &Lodger| self.times_of(lodger.first, until(lodger));
+        conflicts.map(|lodger| (lodger.size, life(lodger).0, life(lodger).1)).collect()
     }
 
     /// Whether a family of the forward pass is live when the backward pass begins.

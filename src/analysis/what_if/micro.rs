@@ -182,7 +182,7 @@ impl State<'_> {
             return;
         }
         if now % parts != 0 {
-            self.warn(match held {
+            self.decline(match held {
                 Some(part) => format!("parts of {part} samples per device cannot be divided by {parts}"),
                 None => format!("a batch of {batch} per device cannot be divided by {parts}"),
             });

@@ -18,6 +18,7 @@ mod borrowed;
 mod by_size;
 mod by_width;
 mod carries;
+mod casts;
 mod computed_again;
 mod delayed;
 mod dimension;

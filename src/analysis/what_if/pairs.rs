@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use foldhash::fast::RandomState;
 
 use super::base::Role;
+use super::lodgers::Copied;
 use super::state::State;
 use crate::analysis::packing::{self, Block};
 use crate::model::{BufferId, EventKind, InstructionId, NO_ROW, Opcode};
@@ -31,6 +32,9 @@ impl Waiting {
         }
     }
 }
+
+/// Share of the program's bytes below which a result makes no difference.
+const SMALL: u64 = 64;
 
 impl State<'_> {
     /// Pairs donated arguments with results of the same shape, as JAX does: results in their order, each with the
@@ -67,6 +71,7 @@ impl State<'_> {
         let mut hosts = 0u64;
         let (mut pairs, mut gone) = (Vec::new(), Vec::new());
         let mut lodgers: Vec<(u64, u32, u32)> = Vec::new();
+        let mut copies: Vec<Copied> = Vec::new();
         let results = if waiting.is_empty() { &[][..] } else { &memory.results };
         for result in results.iter().map(|&row| row as usize) {
             let Some(own) = memory.item_of(result) else { continue };
@@ -97,12 +102,10 @@ impl State<'_> {
                     let scaled = |size: u64| {
                         u128::from(size) * u128::from(sizes[result]) / u128::from(memory.base_bytes[result].max(1))
                     };
-                    let own = memory.lodgers_by_layout(argument as usize, result);
-                    let [relaid, rest] = own.map(|lodgers| {
-                        let size = |size| u64::try_from(scaled(size)).unwrap_or(u64::MAX);
-                        lodgers.into_iter().map(|own| (size(own.0), own.1, own.2)).collect::<Vec<_>>()
-                    });
-                    lodgers.extend(self.lend(relaid, sizes).into_iter().chain(rest));
+                    let now = |size: u64| u64::try_from(scaled(size)).unwrap_or(u64::MAX);
+                    copies.extend(memory.relaid_lodgers(result).map(|copy| Copied { size: now(copy.size), ..copy }));
+                    let others = memory.other_lodgers(argument as usize, result).into_iter();
+                    lodgers.extend(others.map(|own| (now(own.0), own.1, own.2)));
                 }
             } else {
                 let own = memory.all_lodgers(result);
@@ -119,6 +122,7 @@ impl State<'_> {
             self.gone[result] = true;
         }
         self.pairs.append(&mut pairs);
+        lodgers.extend(self.lend(copies, sizes));
         self.house(lodgers);
         if hosts > 0 {
             let text = crate::model::Bytes(hosts).short();
@@ -127,7 +131,13 @@ impl State<'_> {
             ));
         }
         if self.kinds.donation && self.pairs.is_empty() {
-            self.warn("no donated argument has the shape and type of a result with memory of its own".to_owned());
+            // Next to nothing, such as a loss, has memory of its own in any program.
+            let is_large = |row: usize| memory.roles[row].is_own && memory.base_bytes[row] >= memory.allocated / SMALL;
+            self.warn(if memory.results.iter().any(|&row| is_large(row as usize)) {
+                "no donated argument has the shape and type of a result with memory of its own".to_owned()
+            } else {
+                "nothing is left to donate: no result of any size has memory of its own".to_owned()
+            });
         }
     }
 

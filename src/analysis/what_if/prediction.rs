@@ -342,7 +342,7 @@ impl Memory {
         }
         if self.rematerialised > 0 {
             warnings.push(format!(
-                "{} named .remat: the compiler was already short of memory and will recompute less when there is room, up to about {} % of the available memory, so that the error may be larger here; whether it fits is surer than by how much",
+                "{} named .remat: the compiler was already short of memory and will recompute less when there is room, up to about {} % of the available memory, so that the error may be larger here; the verdict is more reliable than the margin",
                 match self.rematerialised {
                     1 => "1 temporary is".to_owned(),
                     many => format!("{} temporaries are", thousands(many as u64)),
@@ -370,24 +370,21 @@ impl Memory {
     /// what was predicted at first sight, before any rule was mended on them (sets 13 to 24 of `tests/predictions`,
     /// all of them for TPUs).
     pub(super) fn band(&self, kinds: Kinds) -> String {
-        let or_vmem = match self.vmem {
-            0 => String::new(),
-            vmem => format!(" or {}", Bytes(vmem).short()),
-        };
+        let or_vmem = if self.vmem > 0 { " or the size of the VMEM" } else { "" };
         let measured = [
-            (kinds.donation, "donation", 57, "54 came within 10 %, 45 within 3 %".to_owned()),
-            (kinds.dimension, "another size", 66, "52 came within 10 %, 46 within 3 %".to_owned()),
-            (kinds.batch, "another batch", 279, format!("215 came within 10 %{or_vmem}, 180 within 3 %")),
-            (kinds.dtype, "another type", 27, format!("18 came within 10 %{or_vmem}")),
-            (kinds.compute, "computing in another type", 50, "28 came within 10 %".to_owned()),
-            (kinds.sharding, "sharding", 43, "28 came within 22 %; arguments and results are exact".to_owned()),
-            (kinds.constrain, "constrained activations", 8, "3 came within 10 %".to_owned()),
-            (kinds.parts, "computing in parts", 53, "45 came within 10 %".to_owned()),
-            (kinds.remat, "checkpoints", 184, "146 came within 22 %, 121 within 10 %".to_owned()),
+            (kinds.donation, "donation", (54, 57), "10 %, in 45 within 3 %".to_owned()),
+            (kinds.dimension, "another size", (52, 66), "10 %, in 46 within 3 %".to_owned()),
+            (kinds.batch, "another batch", (215, 279), format!("10 %{or_vmem}, in 180 within 3 %")),
+            (kinds.dtype, "another type", (18, 27), format!("10 %{or_vmem}")),
+            (kinds.compute, "computing in another type", (28, 50), "10 %".to_owned()),
+            (kinds.sharding, "sharding", (28, 43), "22 %; arguments and results are exact".to_owned()),
+            (kinds.constrain, "constrained activations", (3, 8), "10 %".to_owned()),
+            (kinds.parts, "computing in parts", (45, 53), "10 %".to_owned()),
+            (kinds.remat, "checkpoints", (146, 184), "22 %, in 121 within 10 %".to_owned()),
         ];
         let on_tpus = if self.is_gpu { " for TPUs" } else { "" };
-        let of = |(_, what, programs, came): &(bool, &str, u32, String)| {
-            format!("{what}: of {programs} programs{on_tpus} really changed so, {came}")
+        let of = |(_, what, (near, programs), within): &(bool, &str, (u32, u32), String)| {
+            format!("{what}: in {near} of {programs} programs{on_tpus} really changed so, it was within {within}")
         };
         let parts: Vec<String> = measured.iter().filter(|row| row.0).map(of).collect();
         let mut text = parts.join("; ");

@@ -86,7 +86,7 @@ impl State<'_> {
         }
         if matches(pattern, SCAN) && !self.memory.kept.stacks.is_empty() && self.scans_keep_most() {
             self.decline(
-                "the loop saves only the input of each step already; save fewer of them, as in a scan over segments of steps".to_owned(),
+                "the scan saves only the input of each layer already; to save fewer of them, checkpoint groups of layers (a scan over groups, with a scan over the layers of each inside)".to_owned(),
             );
             return;
         }
@@ -127,7 +127,11 @@ impl State<'_> {
     pub(super) fn remat_layers(&mut self, pattern: &str, most: Option<u32>) {
         let memory = self.memory;
         let Some(turn) = &memory.kept.turn else {
-            self.decline("it is not known when a backward pass begins".to_owned());
+            self.decline(if memory.has_backward() {
+                "it is not known when its backward pass begins".to_owned()
+            } else {
+                "the program has no backward pass: it keeps nothing that a checkpoint would compute again".to_owned()
+            });
             return;
         };
         for (number, round) in (1..).zip(&memory.kept.rounds) {
@@ -212,7 +216,7 @@ impl State<'_> {
             self.decline(if is_checkpointed || (pattern == EVERY && memory.has_checkpoints()) {
                 "the layers are checkpointed already and keep nothing else for the backward pass".to_owned()
             } else {
-                format!("no layer called {pattern} keeps anything from the forward for the backward pass")
+                format!("checkpoints around {pattern} would free nothing: all that is kept of these for the backward pass, if anything, is what the next layers read")
             });
         } else if (cut_bytes as f64) < memory.peak as f64 * LITTLE && memory.recomputes_all_at_once(self.program) {
             self.decline(

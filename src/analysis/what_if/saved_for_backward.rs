@@ -14,7 +14,7 @@ use crate::analysis::flow::collective::is_all_gather;
 use crate::analysis::flow::label::Labels;
 use crate::analysis::flow::loops::{Part, Role as LoopRole};
 use crate::analysis::flow::loss_in_parts::are_in_parts;
-use crate::analysis::flow::softmax::{Crossed, Softmax, repeated};
+use crate::analysis::flow::softmax::{Crossed, repeated};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::flow::{Value, computed};
 use crate::analysis::names::layer::Layer;
@@ -129,7 +129,7 @@ impl SavedForBackward {
             |node: &ShapeNode| node.element_type.is_float() && !weights.outlines.contains(&outline(&node.dimensions));
         let (turn, softmax) = rayon::join(
             || Turn::new(program, analysis, (families, points), (&passes, names), is_activation),
-            || Softmax::new(program),
+            || analysis.labels(program).softmaxes.of(program),
         );
         let twice =
             |turn: &Turn| Turn::twice(program, analysis, (families, points), (&passes, names), is_activation, turn);

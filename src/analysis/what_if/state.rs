@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::base::{Base, Role};
 use super::edit::{Arguments, Edit};
+use super::lodgers::Lent;
 use super::memory::{Item, Memory, Owner};
 use super::resize;
 use super::saved_for_backward::{ScanSegments, is_among};
@@ -106,8 +107,8 @@ pub struct State<'a> {
     pub(super) is_ordered: bool,
     /// Bytes that lose their memory to a donated argument, in a program without a heap.
     pub(super) homeless: u64,
-    /// Copies that lived in the memory of a result and are lent that of a donated argument, with its row of the base.
-    pub(super) lent: Vec<(Block, u32)>,
+    /// Copies that lived in the memory of a result and are lent that of a donated argument.
+    pub(super) lent: Vec<Lent>,
     /// The largest temporary that lived in the memory of a result and gets memory of its own.
     pub(super) largest_housed: u64,
     /// Bytes counted above and below what is expected to be recomputed at once.
@@ -450,6 +451,10 @@ impl<'a> State<'a> {
 
     fn compute(&mut self, ty: ElementType) {
         self.kinds.compute = true;
+        if ty.is_narrow_float() && self.memory.casts_to_16_bits(self.program) {
+            self.decline("the program computes in 16 bits already: what is in 32 bits besides, such as a softmax, a loss or a norm, is so on purpose".to_owned());
+            return;
+        }
         self.decline_small_convolutions();
         let scores = self.wide_scores();
         // A loss is often computed in 32 bits, whatever the type of the rest.

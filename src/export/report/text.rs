@@ -143,12 +143,13 @@ pub fn headline(space: &SpaceReport, device: Option<&str>) -> String {
         .capacity_bytes
         .map_or_else(|| allocated.short(), |limit| UnitSystem::Binary.beside(allocated, Bytes(limit)));
     match (space.verdict, space.capacity_bytes) {
-        ("over", Some(limit)) => format!(
-            "Does not fit: {} over. Needs {needs} of {} {}{where_}",
-            short(space.over_by_bytes.unwrap_or_default()),
-            capacity(limit),
-            space.name
-        ),
+        ("over", Some(limit)) => {
+            let (over, of, name) = (short(space.over_by_bytes.unwrap_or_default()), capacity(limit), &space.name);
+            match device.map(TpuGeneration::unit_of) {
+                Some(unit) => format!("Does not fit: {over} over. Needs {needs}; each {unit} has {of} {name}"),
+                None => format!("Does not fit: {over} over. Needs {needs} of {of} {name}"),
+            }
+        }
         ("fits", Some(limit)) => format!(
             "Fits: {} to spare. Needs {needs} of {} {}{where_}",
             short(limit.saturating_sub(space.allocated_bytes)),

@@ -23,7 +23,10 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
             theme.danger,
             "Does not fit",
             format!("{} over", units.short(by)),
-            format!("Needs {needs} of {of} {name}{on}."),
+            match device.map(TpuGeneration::unit_of) {
+                Some(unit) => format!("Needs {needs}; each {unit} has {of} {name}."),
+                None => format!("Needs {needs} of {of} {name}."),
+            },
         ),
         Verdict::Fits { spare } => {
             (theme.ok, "Fits", format!("{} to spare", units.short(spare)), format!("Needs {needs} of {of} {name}{on}."))

@@ -1,0 +1,73 @@
+//! What a softmax shows an array to be, where its name tells nothing: logits, attention scores, or the gradient of them.
+
+use std::sync::OnceLock;
+
+use super::softmax::Softmax;
+use super::{Value, computed};
+use crate::analysis::names::lookup::is_convolution;
+use crate::analysis::names::pass::{Pass, pass_of};
+use crate::analysis::once::once;
+use crate::model::{Program, ShapeNode, outline};
+
+/// The word for what a softmax over classes runs over.
+pub(super) const LOGITS: &str = "logits";
+
+/// The softmaxes of a program, looked for when they are first asked for.
+#[derive(Debug, Default)]
+pub struct Softmaxes(OnceLock<Softmax>);
+
+impl Softmaxes {
+    /// What the program's softmaxes run over.
+    pub fn of(&self, program: &Program) -> &Softmax {
+        once(&self.0, || Softmax::new(program))
+    }
+
+    /// What a value is by the softmax that runs over arrays of its dimensions, without that of the layers of a stack:
+    /// `logits`. `is_of_weight` tells whether a product with a weight makes it: such are features, or logits.
+    pub(super) fn kind(
+        &self,
+        program: &Program,
+        (value, node, dimensions): (&Value, &ShapeNode, &[i64]),
+        is_of_weight: impl FnOnce() -> bool,
+    ) -> Option<&'static str> {
+        if !node.element_type.is_float() || dimensions.len() < 2 {
+            return None;
+        }
+        let own = outline(dimensions);
+        let softmax = self.of(program);
+        let name = program.text.op_name(computed(program, value.clone()).at);
+        let is_gradient = pass_of(&name) == Pass::Backward;
+        let whole = like_logits(softmax, &own).unwrap_or(&own);
+        if softmax.make_logits(program, value.clone(), whole) {
+            return Some(if is_gradient { "gradient of the logits" } else { LOGITS });
+        }
+        let are_scores = softmax.scores.contains(&own) && !is_convolution(&name) && !is_of_weight();
+        are_scores.then_some(if is_gradient { "gradient of attention scores" } else { "attention scores" })
+    }
+    /// Whether an array has the classes and the size of logits, whatever makes it.
+    pub(super) fn are_like_logits(&self, program: &Program, node: &ShapeNode) -> bool {
+        node.element_type.is_float() && like_logits(self.of(program), &outline(&node.dimensions)).is_some()
+    }
+}
+
+/// The dimensions above 1, sorted, of the logits with the classes and the elements of an array of such dimensions: samples
+/// and positions may be one.
+fn like_logits<'a>(softmax: &'a Softmax, own: &[i64]) -> Option<&'a Vec<i64>> {
+    let elements = |sizes: &[i64]| sizes.iter().fold(1i64, |product, &size| product.saturating_mul(size));
+    let is_alike = |known: &&(i64, Vec<i64>)| own.contains(&known.0) && elements(&known.1) == elements(own);
+    softmax.logits.iter().find(is_alike).map(|known| &known.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logits_are_known_with_samples_and_positions_as_one_dimension() {
+        let softmax = Softmax { logits: vec![(197_285, vec![16, 512, 197_285])], ..Softmax::default() };
+        let are_like = |own: &[i64]| like_logits(&softmax, own).is_some();
+        assert!(are_like(&[16, 512, 197_285]) && are_like(&[8192, 197_285]));
+        assert!(!are_like(&[768, 197_285]), "the gradient of the table that makes them");
+        assert!(!are_like(&[8192, 768]));
+    }
+}
