@@ -15,7 +15,9 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::simulation::is_simulation;
 use super::stages;
 use crate::analysis::class::Class;
+use crate::analysis::flow::Value;
 use crate::analysis::flow::collective::is_gathered;
+use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
@@ -240,6 +242,18 @@ fn steps_help_more(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
     saved(SCAN.to_owned()) > by_layers
 }
 
+/// Bytes of stacks at the peak that scans save in the memory of results, which is free until these are written.
+fn saved_in_results(case: &ProgramContext<'_>) -> u64 {
+    let (program, labels) = (case.program, case.analysis.labels(case.program));
+    let is_of_result = |buffer: BufferId| {
+        let allocation = program.buffers.allocation_of(buffer).and_then(|id| program.allocations.get(id.index()));
+        allocation.is_some_and(|allocation| allocation.maybe_live_out && !allocation.is_parameter)
+    };
+    let is_saved = |buffer: BufferId| labels.role(program, buffer).is_some_and(|part| part.role == LoopRole::Saved);
+    let rows = case.space.at_peak.rows.iter().filter(|row| is_of_result(row.0) && is_saved(row.0));
+    rows.map(|row| row.1.0).total()
+}
+
 /// Describes what the scans save whose stacks are `meant`; returns whether anything is left to recompute.
 fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &dyn Fn(&Stack) -> bool) -> bool {
     let kept = &case.memory.kept;
@@ -296,6 +310,11 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
         listed.join("; "),
         if more > 0 { format!("; and {more} more") } else { String::new() }
     );
+    let in_results = saved_in_results(case);
+    if case.is_worth(in_results) {
+        let bytes = Bytes(in_results).short();
+        let _ = write!(finding.why, " More stacks ({bytes}) lie in the memory of results until these are written.");
+    }
     let (gathered, others): (Vec<&Stack>, Vec<&Stack>) = own.iter().partition(|stack| holds_gathered(case, stack));
     let gathered = gathered.into_iter().map(size).total();
     if case.is_worth(gathered) {
@@ -582,6 +601,18 @@ fn are_steps_checkpointed(case: &ProgramContext<'_>) -> bool {
     case.families_of(Pass::Recomputed).any(|row| is_in_step(case.name(row)))
 }
 
+/// Whether nearly all that a finding names are products with weights.
+fn are_products(case: &ProgramContext<'_>, finding: &Finding) -> bool {
+    let own: FastSet<BufferId> = finding.buffers.iter().copied().collect();
+    let labels = case.analysis.labels(case.program);
+    let is_product = |t: &&AtPeak| {
+        Value::of_buffer(case.program, t.buffer).is_some_and(|value| labels.is_of_weight(case.program, value))
+    };
+    let held = || case.peak.iter().filter(|t| own.contains(&t.buffer));
+    let products: u64 = held().filter(is_product).map(|t| t.size).total();
+    products as f64 >= held().map(|t| t.size).total() as f64 * NEARLY_ALL
+}
+
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     // Convolutions are no matrix products: the policy would keep none of them.
     let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
@@ -601,6 +632,9 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
             "the layers are checkpointed already, and what is kept are mostly their inputs: checkpoints around groups of two or more layers keep fewer of them"
         } else if is_checkpointed {
             "there are checkpoints already, but not of all that is kept: of the layers that are left, too, or with a policy that saves less (without one, `jax.checkpoint` keeps the inputs alone)"
+        } else if are_products(case, finding) {
+            // Which it would keep.
+            ""
         } else if case.memory.kept.scores.is_empty() {
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest"
         } else {

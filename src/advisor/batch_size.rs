@@ -122,7 +122,8 @@ fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool)
 }
 
 /// Whether a program changes weights: by a backward pass, or by what it tries out.
-fn is_training(case: &ProgramContext<'_>) -> bool {
+#[must_use]
+pub fn is_training(case: &ProgramContext<'_>) -> bool {
     case.memory.has_backward() || batch::trains(case.analysis.classes(case.program), &case.memory.base)
 }
 

@@ -2,8 +2,8 @@
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::ProgramContext;
-use crate::analysis::packing::{best_fallback, most_live};
-use crate::model::Bytes;
+use crate::analysis::packing::{Block, best_fallback, most_live};
+use crate::model::{Bytes, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "fragmentation";
@@ -17,10 +17,49 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     // no packer needs more than the present heap.
     let blocks = case.memory.families.blocks();
     let live = most_live(&blocks).0;
+    let told = findings.len();
+    of_all_orders(case, findings, (&blocks, live));
+    if findings.len() == told {
+        between_buffers(case, findings);
+    }
+}
+
+/// Tells how much of what is allocated is free at the peak, where another order of packing might need less.
+fn between_buffers(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
+    let (allocated, peak) = (case.allocated(), case.at_peak());
+    let free = case.space.fragmentation().0;
+    if !case.space.peak_is_known() || !case.is_worth(free) || !case.is_share(free, MUCH) {
+        return;
+    }
+    let mut finding = case.remedy(NAME);
+    finding.title = format!(
+        "{} of what is allocated ({}) are free at the peak, between buffers",
+        Bytes(free).short(),
+        percent(free, allocated.max(1))
+    );
+    finding.why = format!(
+        "At most {} are in use at once; the compiler packed them so that they need {}. Savings at the peak and savings of what is needed differ by that.",
+        Bytes(peak).short(),
+        Bytes(allocated).short()
+    );
+    finding.advice.push(ANEW.to_owned());
+    finding.changes_results = ChangesResults::No;
+    findings.push(finding);
+}
+
+/// What to do about gaps.
+const ANEW: &str =
+    "any change that moves the peak packs the heap anew: `--edit`, or What if in the window, shows what it takes then";
+
+/// Share of what is allocated from which what is free at the peak is told.
+const MUCH: f64 = 0.12;
+
+/// Looks for memory that is lost in whatever order the heap is packed.
+fn of_all_orders(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, (blocks, live): (&[Block], u64)) {
     if !case.is_share_of_capacity(case.memory.heap.saturating_sub(live), SHARE) {
         return;
     }
-    let Some(packed) = best_fallback(&blocks, case.memory.alignment()) else { return };
+    let Some(packed) = best_fallback(blocks, case.memory.alignment()) else { return };
     let lost = packed.heap.min(case.memory.heap).saturating_sub(live);
     if !case.is_share_of_capacity(lost, SHARE) {
         return;
@@ -37,9 +76,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.advice.push(
         "make buffers that differ slightly in size the same size, or shorten the live ranges of large ones".to_owned(),
     );
-    finding
-        .advice
-        .push("any change that moves the peak packs the heap anew: `--edit`, or What if in the window, shows what it takes then".to_owned());
+    finding.advice.push(ANEW.to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = case.peak.iter().take(20).map(|t| t.buffer).collect();
     findings.push(finding);
@@ -83,6 +120,7 @@ mod tests {
 
     #[test]
     fn blocks_that_stack_are_silent() {
-        assert!(program(&[(10, 0, 5), (10, 1, 4), (10, 2, 3)]).is_empty());
+        let found = program(&[(10, 0, 5), (10, 1, 4), (10, 2, 3)]);
+        assert!(found.iter().all(|finding| finding.is_remedy), "no cause");
     }
 }

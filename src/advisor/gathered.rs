@@ -123,7 +123,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let of_weights = gathered.iter().filter(|t| classes.of(t.buffer) == Class::Weight).map(|t| t.size).total();
     let are_weights = of_weights as f64 > whole as f64 * NEARLY_ALL;
     let verb = |count: usize| if count == 1 { "takes" } else { "take" };
-    finding.title = if whole >= casts {
+    finding.title = if whole.min(casts).saturating_mul(4) > whole.max(casts) && are_weights && !are_unpacked {
+        let all = Bytes(whole.saturating_add(casts)).short();
+        format!("Weights gathered from other devices, and copies of weights, take {all} at the peak")
+    } else if whole >= casts {
         let what = match (are_weights, gathered.len()) {
             (true, 1) => "A weight gathered",
             (true, _) => "Weights gathered",

@@ -148,7 +148,7 @@ impl Library {
 
     const fn own_remat(self) -> &'static str {
         match self {
-            Self::MaxText => "MaxText: `remat_policy=full` (or a policy that saves less than the present one)",
+            Self::MaxText => "MaxText: `remat_policy=full`",
             Self::Tunix => {
                 "Tunix: `remat_config=RematConfig.DECODER` in the model's configuration (`RematConfig.BLOCK` for attention alone)"
             }
@@ -254,7 +254,7 @@ impl Library {
             Self::MaxText => "MaxText: `dtype=bfloat16`, with `weight_dtype=float32`",
             // Its layers' `dtype` is that of their weights.
             Self::Equinox | Self::Haliax => {
-                "cast the model's arrays and the inputs inside the loss (`jax.tree.map` with `x.astype(jnp.bfloat16)` over the arrays of floats), and differentiate with respect to those that are not cast"
+                "cast the model's arrays, and inputs that are floats, inside the loss (`jax.tree.map` with `x.astype(jnp.bfloat16)` over the arrays of floats), and differentiate with respect to those that are not cast"
             }
             Self::Haiku => {
                 "Haiku: `hk.mixed_precision.set_policy` with a policy of `jmp` for the modules (`params=float32,compute=bfloat16,output=bfloat16`)"
@@ -327,7 +327,7 @@ impl Library {
     pub const fn offload_activations(self) -> &'static str {
         match self {
             Self::MaxText => {
-                "MaxText: `remat_policy=minimal_offloaded`, or `remat_policy=custom` with `offload` for the tensors to move (such as `decoder_layer_input=offload`)"
+                "MaxText: `remat_policy=minimal_offloaded` (`qkv_proj_offloaded` for queries, keys and values alone), or `remat_policy=custom` with `offload` for the tensors to move (such as `decoder_layer_input=offload`)"
             }
             _ => "`jax.checkpoint` with the policy `jax.checkpoint_policies.save_and_offload_only_these_names`",
         }
@@ -396,6 +396,9 @@ impl Library {
             }
             Self::Torchax if has_backward => format!(
                 "compute logits and loss for {parts} parts of the sequence one after the other: call the model without its head, let `torchax.interop.jax_view` make a JAX function of head and loss, and run that with `jax.checkpoint` in `jax.lax.map` over the parts, through `torchax.interop.call_jax`"
+            ),
+            Self::Keras if has_backward => format!(
+                "compute logits and loss for {parts} parts of the sequence one after the other: let the model return hidden states and its `compute_loss` make both from them, with `jax.lax.map` over the parts and `jax.checkpoint` on the function that it runs"
             ),
             _ if has_backward => format!(
                 "compute logits and loss for {parts} parts of the sequence one after the other: `jax.lax.map` (or `scan`) over the parts with `jax.checkpoint` on the function that goes from hidden states to the loss"

@@ -20,6 +20,9 @@ const MOST: (u64, u64) = (2, 5);
 /// A part that is worth a word.
 const WORTH: u64 = 20;
 
+/// A part of them below which it does not show that the others are not all: 1/n.
+const NOT_TO_SPEAK_OF: u64 = 100;
+
 /// What a temporary is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
@@ -39,8 +42,8 @@ impl Kind {
     /// What temporaries of this kind are called.
     const fn words(self) -> &'static str {
         match self {
-            Self::Logits => "logits",
-            Self::Scores => "attention scores",
+            Self::Logits => "logits or their gradient",
+            Self::Scores => "attention scores or their gradient",
             Self::Kept => "kept for the backward pass",
             Self::Recomputed => "recomputed in the backward pass",
             Self::Gradients => "gradients",
@@ -133,6 +136,13 @@ impl Kinds {
         bytes.saturating_mul(2) >= self.all
     }
 
+    /// Whether half of them or more may be kept for a backward pass: what has no name of its own, or is.
+    pub fn may_be_kept(&self) -> bool {
+        let may_be = |kind: Kind| matches!(kind, Kind::Logits | Kind::Scores | Kind::Kept | Kind::Other);
+        let bytes = self.sums.iter().filter(|row| may_be(row.1)).map(|row| row.0).total();
+        bytes.saturating_mul(2) >= self.all
+    }
+
     /// Whether most of them are random bits.
     pub fn are_random(&self) -> bool {
         self.sums.first().is_some_and(|row| row.1 == Kind::Random && self.are_most(row.0))
@@ -164,12 +174,15 @@ impl Kinds {
 
     /// All of them in a sentence, where there is more than one kind: `By kind: 4.94 GiB kept for …, 2.70 GiB gradients.`
     pub fn sentence(&self) -> Option<String> {
-        let is_worth = |row: &&(u64, Kind)| row.0.saturating_mul(WORTH) >= self.all;
-        let words: Vec<String> = self
-            .sums
-            .iter()
-            .filter(is_worth)
-            .map(|&(bytes, kind)| format!("{} {}", Bytes(bytes).short(), kind.words()))
+        // What has no name, and what is too little for one, are one at the end.
+        let is_told = |row: &&(u64, Kind)| row.1 != Kind::Other && row.0.saturating_mul(WORTH) >= self.all;
+        let told: Vec<(u64, Kind)> = self.sums.iter().filter(is_told).copied().collect();
+        let rest = self.all.saturating_sub(told.iter().map(|row| row.0).total());
+        let others = (rest.saturating_mul(NOT_TO_SPEAK_OF) >= self.all).then_some((rest, Kind::Other));
+        let words: Vec<String> = told
+            .into_iter()
+            .chain(others)
+            .map(|(bytes, kind)| format!("{} {}", Bytes(bytes).short(), kind.words()))
             .collect();
         (words.len() > 1).then(|| format!(" By what they are: {}.", in_a_row(words)))
     }

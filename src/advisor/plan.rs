@@ -423,6 +423,10 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, main_scan: (i
         Edit::Constrain(parts) => format!(
             "activations divided {parts} ways along the batch (`jax.lax.with_sharding_constraint` on the residual stream), where nothing keeps them so yet"
         ),
+        // Nothing of the batch is left out.
+        Edit::Batch(factor) if *factor < 1.0 && !super::batch_size::is_training(case) => {
+            format!("{} at a time, one part after the other, each until it has finished", edit.in_words())
+        }
         other => other.in_words(),
     }
 }

@@ -75,6 +75,9 @@ pub fn edits(case: &ProgramContext<'_>, names: &[String], devices: u32) -> Vec<E
     edits
 }
 
+/// Names so many that each is as much as another.
+const MANY_NAMES: usize = 256;
+
 /// Part of all that is replicated, 1/n, below which what goes by one name is left as it is.
 const NEXT_TO_NOTHING: u64 = 1000;
 
@@ -98,10 +101,12 @@ fn named(case: &ProgramContext<'_>, large: &[usize]) -> (Vec<usize>, Vec<String>
         let rows = case.arguments().filter(|argument| own.include(argument.1)).map(|argument| argument.0);
         rows.map(|row| case.memory.base[row].size).total()
     };
-    let of_names: Vec<u64> = names.iter().map(bytes_of).collect();
-    let least = of_names.iter().copied().total() / NEXT_TO_NOTHING;
-    let mut counts = of_names.iter().map(|&bytes| bytes >= least);
-    names.retain(|_| counts.next().unwrap_or(true));
+    if names.len() <= MANY_NAMES {
+        let of_names: Vec<u64> = names.iter().map(bytes_of).collect();
+        let least = of_names.iter().copied().total() / NEXT_TO_NOTHING;
+        let mut counts = of_names.iter().map(|&bytes| bytes >= least);
+        names.retain(|_| counts.next().unwrap_or(true));
+    }
     let meant = Arguments(names.clone());
     let is_meant = |&(row, path, number, _): &(usize, &str, i64, bool)| {
         meant.include(path) && is_whole(case, number) && !case.is_data(row) && is_divisible(case, row)

@@ -1,8 +1,9 @@
 //! Whether a program simulates physics: what it computes so loses more in 16 bits than a neural network does.
 
-use super::program_context::{AtPeak, ProgramContext};
+use super::program_context::{AtPeak, ProgramContext, Total};
 use crate::analysis::flow::argument::fetched_in_slices;
 use crate::analysis::flow::{Value, computed};
+use crate::analysis::what_if::Memory;
 
 /// Most of the largest temporaries that are looked at.
 const MOST_LOOKED_AT: usize = 256;
@@ -34,8 +35,15 @@ fn is_simulated(case: &ProgramContext<'_>, t: &AtPeak) -> Option<bool> {
     lines.peek().is_some().then(|| lines.any(|line| is_of_simulator(&line.file)))
 }
 
-/// Whether most bytes of temporaries at the peak are made by a simulator, as far as source lines tell.
+/// Whether most bytes of temporaries at the peak are made by a simulator, as far as source lines tell, or are like the state
+/// that the program passes on from call to call.
 pub(super) fn is_simulation(case: &ProgramContext<'_>) -> bool {
+    let state = case.memory.wide_state(case.program);
+    let is_field = |t: &&AtPeak| case.node(t.buffer).is_some_and(|node| Memory::is_like_state(&state, node));
+    let fields: u64 = case.peak.iter().filter(is_field).map(|t| t.size).total();
+    if fields.saturating_mul(2) > case.peak.iter().map(|t| t.size).total() {
+        return true;
+    }
     let (mut all, mut simulated) = (0u64, 0u64);
     for t in case.peak.iter().take(MOST_LOOKED_AT) {
         let Some(is_simulated) = is_simulated(case, t) else { continue };

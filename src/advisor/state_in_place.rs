@@ -91,8 +91,8 @@ pub(super) fn parts(case: &ProgramContext<'_>, row: usize) -> i64 {
 struct Twins {
     /// Bytes of all of them.
     all: u64,
-    /// Bytes of those that are neither gathered from other devices nor made for another layout or in a wider type.
-    copies: u64,
+    /// Those that are neither gathered from other devices nor made for another layout or in a wider type, with their bytes.
+    second: Vec<(BufferId, u64)>,
     /// Bytes of those in a wider type than the caches.
     widened: u64,
     /// Those that are padded where the cache is not: a loop works on them.
@@ -149,7 +149,8 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
             || is_padded_copy(t)
     };
     let all = case.peak.iter().filter(is_twin).map(|t| t.size).total();
-    let others = case.peak.iter().filter(is_twin).filter(is_other).map(|t| t.size).total();
+    let is_second = |t: &&AtPeak| is_twin(t) && !is_other(t);
+    let second = case.peak.iter().filter(is_second).map(|t| (t.buffer, t.size)).collect();
     let padded = case.peak.iter().filter(is_twin).filter(is_padded_copy).map(|t| (t.buffer, t.size)).collect();
     let is_worked_on = |t: &&AtPeak| {
         !is_gather(case, t)
@@ -159,7 +160,7 @@ fn twins(case: &ProgramContext<'_>) -> Twins {
     };
     let relaid = case.peak.iter().filter(is_twin).filter(is_worked_on).map(|t| (t.buffer, t.size)).collect();
     let widened = case.peak.iter().filter(is_twin).filter(is_widened).map(|t| t.size).total();
-    Twins { all, copies: all.saturating_sub(others), widened, padded, relaid }
+    Twins { all, second, widened, padded, relaid }
 }
 
 /// What changes save once all is donated that can be, in words, where that is clearly less.
@@ -284,7 +285,8 @@ fn is_collected(case: &ProgramContext<'_>, rows: &[usize]) -> bool {
 /// Looks for state that takes most of the memory.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
-    let Twins { all: twins, copies, widened, padded, relaid } = twins(case);
+    let Twins { all: twins, second, widened, padded, relaid } = twins(case);
+    let copies = second.iter().map(|copy| copy.1).total();
     if case.is_share(case.memory.temporaries().saturating_sub(twins), TEMPORARIES) {
         return;
     }
@@ -334,7 +336,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_donated = |row: usize| matches!(case.memory.base[row].role, Role::Argument { is_donated: true, .. });
     let in_place: u64 = rows.iter().filter(|&&row| is_donated(row)).map(|&row| case.memory.base[row].size).total();
     let is_copied = case.is_worth(worked_on);
-    let is_in_place = in_place.saturating_mul(2) > bytes && !is_copied;
+    let has_second = case.is_worth(copies);
+    let is_in_place = in_place.saturating_mul(2) > bytes && !is_copied && !has_second;
     finding.title = format!(
         "{} is {} of what is allocated: {}{} ({})",
         match (is_in_place, is_cache) {
@@ -346,9 +349,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         percent(bytes, case.allocated().max(1)),
         Bytes(bytes).short(),
         match (is_in_place, is_copied) {
-            (true, _) => "",
-            (false, true) => ", and a loop works on a copy of it",
-            (false, false) => ", and its next value is a copy",
+            (true, _) => String::new(),
+            (false, true) => "; the copies that a loop works on take more".to_owned(),
+            (false, false) if has_second => format!("; second copies of it take {} more", Bytes(copies).short()),
+            (false, false) => ", and its next value is a copy".to_owned(),
         },
         listed(&names, 3)
     );
@@ -444,7 +448,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push(others.join(", or "));
     }
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
-    finding.buffers.extend(padded.iter().chain(&relaid).map(|copy| copy.0));
+    finding.buffers.extend(padded.iter().chain(&relaid).chain(&second).map(|copy| copy.0));
     findings.push(finding);
 }
 

@@ -6,14 +6,14 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
-use super::{batch_size, fragmentation, padding, precision};
+use super::{batch_size, fragmentation, layout_copy, padding, precision};
 use crate::analysis::class::Class;
 use crate::analysis::flow::loops::{Role, is_written_by_users};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope::path;
 use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::{EVERY, Edit};
-use crate::model::{BufferId, Bytes, FastSet, Opcode, percent};
+use crate::model::{BufferId, Bytes, FastSet, Opcode, outline, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "temporaries";
@@ -58,6 +58,20 @@ fn loop_state(case: &ProgramContext<'_>, roles: &[Role]) -> Vec<u32> {
     rows
 }
 
+/// Copies at the peak with the type and the elements of what loops pass from step to step.
+fn copies_of_state<'a>(case: &'a ProgramContext<'_>, carried: &[&AtPeak]) -> Vec<&'a AtPeak> {
+    let array = |buffer| case.node(buffer).map(|node| (node.element_type, outline(&node.dimensions)));
+    let state: FastSet<_> = carried.iter().filter_map(|t| array(t.buffer)).collect();
+    let known: FastSet<BufferId> = carried.iter().map(|t| t.buffer).collect();
+    let is_copy = |t: &&AtPeak| {
+        let at = case.program.buffers.instruction_of(t.buffer);
+        at.is_some_and(|at| case.program.instructions.opcode.get(at.index()) == Some(&Opcode::COPY))
+            && !known.contains(&t.buffer)
+            && array(t.buffer).is_some_and(|own| state.contains(&own))
+    };
+    case.peak.iter().filter(is_copy).collect()
+}
+
 /// Names the largest temporaries, where they are most of the peak and no other rule found as large a cause.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let bytes: u64 = case.peak.iter().map(|t| t.size).total();
@@ -66,8 +80,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         others(case, findings);
         return;
     }
-    let carried = case.held(&loop_state(case, &[Role::Carry, Role::Collected]));
+    let mut carried = case.held(&loop_state(case, &[Role::Carry, Role::Collected]));
+    // Copies of arguments in another layout have a rule of their own.
+    carried.retain(|t| layout_copy::copied_argument(case, t.buffer).is_none());
+    let own = carried.iter().map(|t| t.size).total();
+    carried.extend(copies_of_state(case, &carried));
+    carried.sort_by_key(|t| (std::cmp::Reverse(t.size), t.buffer));
     let in_loops: u64 = carried.iter().map(|t| t.size).total();
+    let has_copies = case.is_worth(in_loops.saturating_sub(own));
     let is_loop = in_loops.saturating_mul(2) > bytes;
     let collected: u64 = case.held(&loop_state(case, &[Role::Collected])).iter().map(|t| t.size).total();
     let is_collected = collected.saturating_mul(2) > in_loops;
@@ -76,7 +96,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.title = if is_loop {
         format!(
             "{} {} of the peak: {}",
-            if is_collected { "What loops collect takes" } else { "The state of loops takes" },
+            match (is_collected, has_copies) {
+                (true, _) => "What loops collect takes",
+                (false, true) => "The state of loops takes, with copies of it,",
+                (false, false) => "The state of loops takes",
+            },
             percent(in_loops, case.at_peak()),
             Bytes(in_loops).short()
         )
@@ -92,6 +116,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         (true, true) => {
             Some(counted(held.len(), "array that is filled step by step is", "arrays that are filled step by step are"))
         }
+        (true, false) if has_copies => Some(format!(
+            "{} arrays that are passed from step to step, or copies of such in another layout ({}), are",
+            held.len(),
+            Bytes(in_loops.saturating_sub(own)).short()
+        )),
         (true, false) => Some(counted(
             held.len(),
             "array that is passed from step to step is",
@@ -113,7 +142,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
     } else {
         let are_copies = advise(case, &mut finding, &held, kinds.as_ref());
-        checkpoint(case, &mut finding, findings, are_copies);
+        let are_others = are_copies || kinds.as_ref().is_some_and(|kinds| !kinds.may_be_kept());
+        checkpoint(case, &mut finding, findings, are_others);
     }
     // What can be changed says more than what is there, unless that is one thing.
     let is_cause = |f: &Finding| {
@@ -174,7 +204,7 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.why = format!("The largest: {}.", largest(case, &held));
     finding.why.extend(kinds.sentence());
     let are_copies = advise(case, &mut finding, &held, Some(&kinds));
-    checkpoint(case, &mut finding, findings, are_copies);
+    checkpoint(case, &mut finding, findings, are_copies || !kinds.may_be_kept());
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
 }
@@ -261,8 +291,8 @@ fn checkpointed(case: &ProgramContext<'_>) -> &'static str {
 }
 
 /// Suggests checkpoints of the layers where no other finding does: of what they keep, or of gradients that wait in all
-/// layers for those of the weights.
-fn checkpoint(case: &ProgramContext<'_>, finding: &mut Finding, findings: &[Finding], are_copies: bool) {
+/// layers for those of the weights. `are_others` tells that most are nothing that is kept.
+fn checkpoint(case: &ProgramContext<'_>, finding: &mut Finding, findings: &[Finding], are_others: bool) {
     if case.memory.has_checkpoints() || !case.memory.has_backward() {
         return;
     }
@@ -281,7 +311,7 @@ fn checkpoint(case: &ProgramContext<'_>, finding: &mut Finding, findings: &[Find
         let floats = case.peak.iter().filter(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_float()));
         floats.map(|t| t.size).total().saturating_mul(2) > case.peak.iter().map(|t| t.size).total()
     };
-    if !are_copies && are_floats() {
+    if !are_others && are_floats() {
         finding
             .advice
             .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());

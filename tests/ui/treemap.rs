@@ -129,7 +129,7 @@ fn the_table_below_lists_what_is_gone_into() {
     let rows = |harness: &Harness<'_, App>| -> Vec<String> {
         harness.query_all_by_role(Role::Row).filter_map(|row| row.accesskit_node().label()).collect()
     };
-    assert_eq!(rows(&harness)[0], "embed: dot_general 3.07 GiB");
+    assert_eq!(rows(&harness)[0], "logits, made from embed 3.07 GiB");
     assert!(says(&harness, "539, largest first"));
     // A row selects its buffer, whose details give its class.
     harness.get_by_role_and_label(Role::Row, "layer_5/attn/sub 1.50 GiB").click();

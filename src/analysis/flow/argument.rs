@@ -37,7 +37,13 @@ pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_par
                 value.at = operand(program, at, 0)?;
             }
             Opcode::FUSION => {
-                let moved = moved_by(program, at, with_parts).or_else(|| passed_by(program, &value));
+                let passed = || passed_by(program, &value, with_parts);
+                // Of several that a fusion makes, each is of its own operand.
+                let moved = if value.index.is_empty() {
+                    moved_by(program, at, with_parts).or_else(passed)
+                } else {
+                    passed().or_else(|| moved_by(program, at, with_parts))
+                };
                 value = Value::whole(moved?);
             }
             Opcode::CUSTOM_CALL if with_parts && program.instructions.operands_of(at).len() == 1 => {
@@ -120,14 +126,21 @@ pub fn fetched_in_slices(program: &Program, at: InstructionId) -> Option<Instruc
     None
 }
 
-/// The operand that a fusion passes on, cast at most, beside what it computes: a step that needs the norm of its weights
-/// casts them at once.
-fn passed_by(program: &Program, value: &Value) -> Option<InstructionId> {
+/// The operand that a fusion passes on, cast at most or with `with_parts` a slice of it, beside what it computes: a step that
+/// needs the norm of its weights casts them at once, and a scan those of its layer.
+fn passed_by(program: &Program, value: &Value, with_parts: bool) -> Option<InstructionId> {
     let [called] = program.instructions.called_by(value.at) else { return None };
-    let from = Value { at: super::root(program, *called)?, index: value.index.clone() };
-    let parameter = super::computed(program, from).at;
-    let place = *program.instructions.argument.get(parameter.index())? as usize;
-    (opcode(program, parameter) == Opcode::PARAMETER).then(|| operand(program, value.at, place))?
+    let mut from = Value { at: super::root(program, *called)?, index: value.index.clone() };
+    for _ in 0..super::MAX_STEPS {
+        from = super::computed(program, from);
+        let is_part = with_parts && matches!(program.opcode_name(from.at), "dynamic-slice" | "slice");
+        if !is_part {
+            break;
+        }
+        from = Value::whole(operand(program, from.at, 0)?);
+    }
+    let place = *program.instructions.argument.get(from.at.index())? as usize;
+    (opcode(program, from.at) == Opcode::PARAMETER).then(|| operand(program, value.at, place))?
 }
 
 /// The largest operand of a fusion that only moves, casts and (with `with_parts`) slices it; `None` if the fusion

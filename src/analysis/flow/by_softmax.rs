@@ -38,15 +38,19 @@ impl Softmaxes {
         let name = program.text.op_name(computed(program, value.clone()).at);
         let is_gradient = pass_of(&name) == Pass::Backward;
         let whole = like_logits(softmax, &own).unwrap_or(&own);
-        if softmax.make_logits(program, value.clone(), whole) {
+        // Scores of the positions of one sequence for those of another have as many keys as there may be classes.
+        let are_crossed = softmax.crossed.iter().any(|crossed| crossed.is_batched && crossed.is(&own));
+        if !are_crossed && softmax.make_logits(program, value.clone(), whole) {
             return Some(if is_gradient { "gradient of the logits" } else { LOGITS });
         }
-        let are_scores = softmax.scores.contains(&own) && !is_convolution(&name) && !is_of_weight();
+        let are_scores = (are_crossed || softmax.scores.contains(&own)) && !is_convolution(&name) && !is_of_weight();
         are_scores.then_some(if is_gradient { "gradient of attention scores" } else { "attention scores" })
     }
     /// Whether an array has the classes and the size of logits, whatever makes it.
     pub(super) fn are_like_logits(&self, program: &Program, node: &ShapeNode) -> bool {
-        node.element_type.is_float() && like_logits(self.of(program), &outline(&node.dimensions)).is_some()
+        let (softmax, own) = (self.of(program), outline(&node.dimensions));
+        let are_crossed = || softmax.crossed.iter().any(|crossed| crossed.is_batched && crossed.is(&own));
+        node.element_type.is_float() && like_logits(softmax, &own).is_some() && !are_crossed()
     }
 }
 
@@ -64,7 +68,8 @@ mod tests {
 
     #[test]
     fn logits_are_known_with_samples_and_positions_as_one_dimension() {
-        let softmax = Softmax { logits: vec![(197_285, vec![16, 512, 197_285])], ..Softmax::default() };
+        let mut softmax = Softmax::default();
+        softmax.logits.push((197_285, vec![16, 512, 197_285]));
         let are_like = |own: &[i64]| like_logits(&softmax, own).is_some();
         assert!(are_like(&[16, 512, 197_285]) && are_like(&[8192, 197_285]));
         assert!(!are_like(&[768, 197_285]), "the gradient of the table that makes them");

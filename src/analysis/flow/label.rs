@@ -23,6 +23,9 @@ use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, ShapeNode, 
 /// Most instructions visited when tracing what a value was made from.
 const MOST_LOOKED_AT: usize = 96;
 
+/// Most elements of a loop's state whose names are compared.
+const MOST_COMPARED: i64 = 256;
+
 /// What comes out of a loop over layers: forwards, and backwards.
 const OF_LAST_LAYER: &str = "output of the last layer";
 const OF_FIRST_LAYER: &str = "gradient of the first layer's input";
@@ -352,6 +355,11 @@ impl Labels {
     }
 
     fn stack_label(&self, program: &Program, part: &Part, known: &mut Arguments) -> Label {
+        // State that layers update slice by slice, such as a cache.
+        let copy = (part.role == Role::Collected).then(|| self.copy_of_state(program, part.at, &part.index)).flatten();
+        if let Some(copy) = copy {
+            return Label { role: Some(part.role), ..copy };
+        }
         let node = node_at(program, part.at, &part.index);
         let shape = node.map(|node| slice_text(&node.dimensions)).unwrap_or_default();
         let what = part
@@ -390,7 +398,7 @@ impl Labels {
         }
         let name = program.text.op_name(value.at);
         let scopes = named_scopes(&name);
-        if !scopes.is_empty() {
+        if !scopes.is_empty() && !self.is_scope_of_all(program, part, &name) {
             return Some(scopes);
         }
         let node = node_at(program, part.at, &part.index);
@@ -407,6 +415,25 @@ impl Labels {
             (Some(kernel), Some(from)) => Some(format!("{kernel} of {from}")),
             (kernel, from) => from.or_else(|| kernel.map(str::to_owned)),
         }
+        .or(Some(scopes).filter(|scopes| !scopes.is_empty()))
+    }
+
+    /// Whether a name has no scope but those that most names have of what the steps of its loop write, such as the
+    /// module that a scan goes over: it does not tell one from the others.
+    fn is_scope_of_all(&self, program: &Program, part: &Part, op_name: &str) -> bool {
+        let path = scope::path(op_name);
+        let Some((_, own)) = path.split_last() else { return false };
+        let (mut named, mut inside) = (0usize, 0usize);
+        let places = (0..MOST_COMPARED).filter_map(|place| self.loops.part(part.at, &[place]));
+        for other in places.filter(|other| other.layers > 0) {
+            let Some(written) = other.written.clone() else { continue };
+            let name = program.text.op_name(super::computed(program, written).at);
+            if !is_plain(&name) {
+                named += 1;
+                inside += usize::from(scope::path(&name).starts_with(own));
+            }
+        }
+        named > 1 && inside.saturating_mul(2) > named
     }
 
     /// The operand bound to a fusion's parameter.

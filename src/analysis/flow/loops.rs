@@ -201,10 +201,13 @@ pub fn is_written_by_users(op_name: &str) -> bool {
     op_name.is_empty() || matches!(last, "while" | "scan" | "fori_loop" | "while_loop" | "body")
 }
 
+/// Most loops inside each other through which an element is followed that they pass on unchanged.
+const DEEPEST: u32 = 3;
+
 /// Whether a loop passes an element of its state on unchanged.
 #[must_use]
 pub fn unchanged(program: &Program, at: InstructionId, index: &[i64]) -> bool {
-    is_unchanged(program, at, index, super::MAX_DEPTH)
+    is_unchanged(program, at, index, DEEPEST)
 }
 
 fn is_unchanged(program: &Program, at: InstructionId, index: &[i64], deepest: u32) -> bool {
@@ -231,7 +234,7 @@ fn fetched(program: &Program, value: Value, deepest: u32) -> Value {
 }
 
 fn part(program: &Program, at: InstructionId, index: Vec<i64>, root: InstructionId) -> Part {
-    let end = fetched(program, Value { at: root, index: index.clone() }, super::MAX_DEPTH);
+    let end = fetched(program, Value { at: root, index: index.clone() }, DEEPEST);
     if opcode(program, end.at) == Opcode::PARAMETER && end.index == index {
         return Part { at, index, role: Role::Unchanged, layers: 0, written: None };
     }

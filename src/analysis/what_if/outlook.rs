@@ -612,7 +612,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         if self.expected > range.1.0 {
             warnings.push("the numbers are for no more recomputation than now; the range is for what the compiler can still recompute".to_owned());
         }
-        memory.warn(state, &mut warnings);
+        memory.warn(state, self.expected, &mut warnings);
         if let Some(put_off) = self.trial.put_off {
             warnings.push(state.put_off_in_words(Bytes(put_off.bytes)));
         } else if self.may_not_do_if_put_off() {

@@ -462,8 +462,16 @@ impl<'a> State<'a> {
         self.may_stay |= !logits.is_empty();
         let is_cautious = self.is_cautious;
         let memory = self.memory;
+        // A network may compute in another type than the simulation that it steers.
+        let (program, state) = (self.program, memory.wide_state(self.program));
+        let is_state = move |row: usize| {
+            memory.node_of_family(program, row as u32).is_some_and(|node| Memory::is_like_state(&state, node))
+        };
         let stays = move |row: usize| {
-            is_among(&scores, row) || (is_cautious && is_among(logits, row)) || memory.is_transform(row)
+            is_among(&scores, row)
+                || (is_cautious && is_among(logits, row))
+                || memory.is_transform(row)
+                || is_state(row)
         };
         let items = self.items_of(move |owner| matches!(owner, Owner::Family(row) if !stays(row as usize)));
         self.change(items, |node| resize::set_meant_type(node, ty));

@@ -301,7 +301,7 @@ fn write_left(out: &mut String, what_if: &WhatIfReport) {
     let _ = writeln!(out, "      left at the peak, {which} (names and shapes are those without the changes)");
     for PeakBufferReport { bytes_at_peak, buffer } in &what_if.at_peak {
         let before =
-            if *bytes_at_peak == buffer.bytes { String::new() } else { format!(", {} now", short(buffer.bytes)) };
+            if *bytes_at_peak == buffer.bytes { String::new() } else { format!(", {} before", short(buffer.bytes)) };
         let shape = buffer.shape.as_deref().unwrap_or_default();
         let (name, own_name) = buffer.names();
         let text = format!("        {:>10}  {name}  {shape}  {own_name}{before}", short(*bytes_at_peak));
