@@ -200,6 +200,36 @@ fn what_a_loop_passes_on_has_a_name() {
     assert_eq!(labels.op_name(program, carried), "made from down");
 }
 
+/// What loops keep is named by the weights of its own slice, by the argument that it is a copy of, or by what it is: of one
+/// fusion that makes queries and keys, of a memory that is written row by row, of a cache's pages, of logits.
+#[test]
+fn what_loops_keep_is_named_by_what_it_is() {
+    let files = Files::of_project();
+    for (name, element, dimensions, expected) in [
+        ("experts_scan_v6e", "bf16", "[48,2,4096,4,128]", "saved by the scan for 48 layers: self_attention/key_norm, "),
+        (
+            "experts_scan_v6e",
+            "bf16",
+            "[48,2,4096,32,128]",
+            "saved by the scan for 48 layers: self_attention/query_norm, ",
+        ),
+        ("experts_scan_v6e", "bf16", "[2,4096,151936]", "logits, made from logits_dense"),
+        ("compressed_v5e", "bf16", "[4096,512,376]", "copy of replay['obs']"),
+        ("decode_pages_v5e", "bf16", "[32,2,4096,32,128]", "copy of cache['v_pages']"),
+    ] {
+        let (profile, analysis) = open(&files.ending(&format!("pairs/{name}/before.hlo.pb")));
+        let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+        let labels = own.labels(program);
+        let is_meant = |buffer: &BufferId| {
+            let shape = program.buffer_shape(*buffer).map(|(shape, node)| shape.short_text_of(node));
+            shape.is_some_and(|shape| shape == format!("{element}{dimensions}"))
+        };
+        let all = || (0..program.buffers.len()).map(BufferId::from_index).filter(is_meant);
+        let named = |buffer: BufferId| labels.op_name(program, buffer).starts_with(expected);
+        assert!(all().any(named), "{name}: no {element}{dimensions} is {expected}");
+    }
+}
+
 #[test]
 fn what_quantised_weights_are_unpacked_into_are_weights() {
     let (profile, analysis) = open(&Files::of_project().case("v5e_quantised"));

@@ -11,6 +11,7 @@ use super::collective::{NamedBy, is_all_gather, is_exchange, named_by};
 use super::copied_state::copied_state;
 use super::like_weights::{like_weights, weights_like};
 use super::loops::{Loops, Part, Role};
+use super::read_by::read_by;
 use super::steps::LoopSteps;
 use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
@@ -178,8 +179,8 @@ impl Labels {
                     let is_one = self.softmaxes.are_like_logits(program, node);
                     is_one.then(|| Label::plain("logits, or their gradient".to_owned()))
                 })
-                .or_else(|| read_by(program, at))
-                .or_else(|| start().and_then(|start| read_by(program, start)))
+                .or_else(|| read_by(program, at).map(Label::plain))
+                .or_else(|| start().and_then(|start| read_by(program, start)).map(Label::plain))
                 // A name that tells no part of the model is better than none.
                 .or_else(|| {
                     (is_borrowed && !own.is_empty() && opcode(program, at) != Opcode::TUPLE)
@@ -451,6 +452,18 @@ impl Labels {
 
     /// Short name of the weight a value was made from: the argument in the nearest product, else the nearest argument.
     fn made_from(&self, program: &Program, value: &Value, known: &mut Arguments) -> Option<String> {
+        // Part of an argument that is updated in place, such as one layer's of a cache, is what it was.
+        let may_be = matches!(
+            opcode(program, value.at),
+            Opcode::FUSION | Opcode::SCATTER | Opcode::DYNAMIC_UPDATE_SLICE | Opcode::CUSTOM_CALL
+        );
+        let begun = may_be.then(|| super::beginning_of_part(program, value.clone())).flatten();
+        let begun = begun.filter(|begun| begun.is_updated);
+        let begun = begun.map(|begun| Value { at: begun.parameter, index: begun.index });
+        let updated = begun.and_then(|begun| self.argument_of(program, &begun, true));
+        if updated.is_some() {
+            return updated;
+        }
         let mut waiting = std::collections::VecDeque::from([value.clone()]);
         let mut seen: Vec<Value> = Vec::new();
         let mut nearest: Option<String> = None;
@@ -610,31 +623,6 @@ fn updated_argument(program: &Program, buffer: BufferId) -> Option<Label> {
     let mut assigned = program.assigned_to(allocation).iter().filter(|_| allocation.is_parameter).take(MOST_BEFORE);
     let path = assigned.find_map(|own| is_parameter(own.buffer)).filter(|path| !path.is_empty())?;
     Some(Label::plain(format!("{path}{IN_PLACE}")))
-}
-
-/// Most instructions after one among which its reader is looked for.
-const MOST_AFTER: u32 = 2048;
-
-/// The label of what has no name and is made from nothing that has one: who reads it next.
-fn read_by(program: &Program, at: InstructionId) -> Option<Label> {
-    let computation = program.computations.get(program.computation_of(at)?.index())?;
-    let end = computation.end.min(at.0.saturating_add(MOST_AFTER));
-    let mut meant = vec![at];
-    for row in (at.0 + 1..end).map(InstructionId) {
-        let is_read =
-            program.instructions.operands_of(row).iter().any(|&operand| meant.iter().any(|at| at.0 == operand));
-        if !is_read {
-            continue;
-        }
-        let name = program.text.op_name(row);
-        if !is_plain(&name) {
-            return Some(Label::plain(format!("read by {}", scope::short(&name, 3))));
-        }
-        if handed_on(program, &Value::whole(row)).is_some() || program.opcode_name(row).starts_with("async-") {
-            meant.push(row);
-        }
-    }
-    None
 }
 
 impl Label {
