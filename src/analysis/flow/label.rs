@@ -453,9 +453,10 @@ impl Labels {
     /// Short name of the weight a value was made from: the argument in the nearest product, else the nearest argument.
     fn made_from(&self, program: &Program, value: &Value, known: &mut Arguments) -> Option<String> {
         // Part of an argument that is updated in place, such as one layer's of a cache, is what it was.
+        let made = opcode(program, super::computed(program, value.clone()).at);
         let may_be = matches!(
-            opcode(program, value.at),
-            Opcode::FUSION | Opcode::SCATTER | Opcode::DYNAMIC_UPDATE_SLICE | Opcode::CUSTOM_CALL
+            made,
+            Opcode::FUSION | Opcode::SCATTER | Opcode::DYNAMIC_UPDATE_SLICE | Opcode::CUSTOM_CALL | Opcode::WHILE
         );
         let begun = may_be.then(|| super::beginning_of_part(program, value.clone())).flatten();
         let begun = begun.filter(|begun| begun.is_updated);
