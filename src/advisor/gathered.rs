@@ -38,6 +38,9 @@ const NO_LESS: f64 = 0.8;
 /// Share of what is gathered from which one array stands for all.
 const NEARLY_ALL: f64 = 0.8;
 
+/// Part of the larger of what is gathered and what is copied, 1/n, from which the title names both.
+const BESIDE: u64 = 4;
+
 /// Share of allocated bytes from which they are a cause of the peak.
 const CAUSE: f64 = 0.20;
 
@@ -123,7 +126,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let of_weights = gathered.iter().filter(|t| classes.of(t.buffer) == Class::Weight).map(|t| t.size).total();
     let are_weights = of_weights as f64 > whole as f64 * NEARLY_ALL;
     let verb = |count: usize| if count == 1 { "takes" } else { "take" };
-    finding.title = if whole.min(casts).saturating_mul(4) > whole.max(casts) && are_weights && !are_unpacked {
+    finding.title = if whole.min(casts).saturating_mul(BESIDE) > whole.max(casts) && are_weights && !are_unpacked {
         let all = Bytes(whole.saturating_add(casts)).short();
         format!("Weights gathered from other devices, and copies of weights, take {all} at the peak")
     } else if whole >= casts {

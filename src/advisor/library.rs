@@ -394,15 +394,20 @@ impl Library {
             _ if memory.kept.are_in_parts => {
                 format!("let the loop over parts of the loss take {parts} times as many, shorter ones")
             }
-            Self::Torchax if has_backward => format!(
-                "compute logits and loss for {parts} parts of the sequence one after the other: call the model without its head, let `torchax.interop.jax_view` make a JAX function of head and loss, and run that with `jax.checkpoint` in `jax.lax.map` over the parts, through `torchax.interop.call_jax`"
-            ),
-            Self::Keras if has_backward => format!(
-                "compute logits and loss for {parts} parts of the sequence one after the other: let the model return hidden states and its `compute_loss` make both from them, with `jax.lax.map` over the parts and `jax.checkpoint` on the function that it runs"
-            ),
-            _ if has_backward => format!(
-                "compute logits and loss for {parts} parts of the sequence one after the other: `jax.lax.map` (or `scan`) over the parts with `jax.checkpoint` on the function that goes from hidden states to the loss"
-            ),
+            _ if has_backward => {
+                let how = match self {
+                    Self::Torchax => {
+                        "call the model without its head, let `torchax.interop.jax_view` make a JAX function of head and loss, and run that with `jax.checkpoint` in `jax.lax.map` over the parts, through `torchax.interop.call_jax`"
+                    }
+                    Self::Keras => {
+                        "let the model return hidden states and its `compute_loss` make both from them, with `jax.lax.map` over the parts and `jax.checkpoint` on the function that it runs"
+                    }
+                    _ => {
+                        "`jax.lax.map` (or `scan`) over the parts with `jax.checkpoint` on the function that goes from hidden states to the loss"
+                    }
+                };
+                format!("compute logits and loss for {parts} parts of the sequence one after the other: {how}")
+            }
             _ => format!(
                 "compute logits, and what is made of them, for {parts} parts of the sequence one after the other: `jax.lax.map` (or `scan`) over the parts"
             ),

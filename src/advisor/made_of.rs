@@ -131,16 +131,18 @@ impl Kinds {
 
     /// Whether half of them or more may be computed part by part: not gradients, nor what other passes keep or make again.
     pub fn may_be_cut(&self) -> bool {
-        let may_be = |kind: Kind| matches!(kind, Kind::Logits | Kind::Scores | Kind::Other);
-        let bytes = self.sums.iter().filter(|row| may_be(row.1)).map(|row| row.0).total();
+        self.are_half(|kind| matches!(kind, Kind::Logits | Kind::Scores | Kind::Other))
+    }
+
+    /// Whether half of them or more are of some kinds.
+    fn are_half(&self, is_meant: impl Fn(Kind) -> bool) -> bool {
+        let bytes = self.sums.iter().filter(|row| is_meant(row.1)).map(|row| row.0).total();
         bytes.saturating_mul(2) >= self.all
     }
 
     /// Whether half of them or more may be kept for a backward pass: what has no name of its own, or is.
     pub fn may_be_kept(&self) -> bool {
-        let may_be = |kind: Kind| matches!(kind, Kind::Logits | Kind::Scores | Kind::Kept | Kind::Other);
-        let bytes = self.sums.iter().filter(|row| may_be(row.1)).map(|row| row.0).total();
-        bytes.saturating_mul(2) >= self.all
+        self.are_half(|kind| matches!(kind, Kind::Logits | Kind::Scores | Kind::Kept | Kind::Other))
     }
 
     /// Whether most of them are random bits.

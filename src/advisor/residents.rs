@@ -130,11 +130,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         }
         let mut found = Vec::new();
         report(case, &mut found, &rows, kind);
-        for mut finding in found.into_iter().filter(|finding| !finding.is_guess) {
-            finding.is_remedy = true;
-            finding.severity = finding.severity.min(Severity::Warning);
-            findings.push(finding);
-        }
+        findings.extend(found.into_iter().filter(|finding| !finding.is_guess).map(after_the_causes));
     }
     both(case, findings);
 }
@@ -156,11 +152,12 @@ fn both(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let mut found = Vec::new();
     report(case, &mut found, &rows, &STATE);
-    for mut finding in found {
-        finding.is_remedy = true;
-        finding.severity = finding.severity.min(Severity::Warning);
-        findings.push(finding);
-    }
+    findings.extend(found.into_iter().map(after_the_causes));
+}
+
+/// A finding that is told after the causes.
+fn after_the_causes(finding: Finding) -> Finding {
+    Finding { is_remedy: true, severity: finding.severity.min(Severity::Warning), ..finding }
 }
 
 /// Whether the buffers of a finding are most bytes of some arguments.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::softmax::Softmax;
+use super::softmax::{Softmax, elements};
 use super::{Value, computed};
 use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::{Pass, pass_of};
@@ -33,31 +33,33 @@ impl Softmaxes {
         if !node.element_type.is_float() || dimensions.len() < 2 {
             return None;
         }
-        let own = outline(dimensions);
-        let softmax = self.of(program);
+        let (softmax, own) = (self.of(program), outline(dimensions));
+        // Scores of the positions of one sequence for those of another have as many keys as there may be classes.
+        let are_crossed = softmax.are_batched(&own);
+        let whole = like_logits(softmax, &own).filter(|_| !are_crossed);
+        let may_be_scores = are_crossed || softmax.scores.contains(&own);
+        if whole.is_none() && !may_be_scores {
+            return None;
+        }
         let name = program.text.op_name(computed(program, value.clone()).at);
         let is_gradient = pass_of(&name) == Pass::Backward;
-        let whole = like_logits(softmax, &own).unwrap_or(&own);
-        // Scores of the positions of one sequence for those of another have as many keys as there may be classes.
-        let are_crossed = softmax.crossed.iter().any(|crossed| crossed.is_batched && crossed.is(&own));
-        if !are_crossed && softmax.make_logits(program, value.clone(), whole) {
+        if whole.is_some_and(|whole| softmax.make_logits(program, value.clone(), whole)) {
             return Some(if is_gradient { "gradient of the logits" } else { LOGITS });
         }
-        let are_scores = (are_crossed || softmax.scores.contains(&own)) && !is_convolution(&name) && !is_of_weight();
+        let are_scores = may_be_scores && !is_convolution(&name) && !is_of_weight();
         are_scores.then_some(if is_gradient { "gradient of attention scores" } else { "attention scores" })
     }
+
     /// Whether an array has the classes and the size of logits, whatever makes it.
     pub(super) fn are_like_logits(&self, program: &Program, node: &ShapeNode) -> bool {
         let (softmax, own) = (self.of(program), outline(&node.dimensions));
-        let are_crossed = || softmax.crossed.iter().any(|crossed| crossed.is_batched && crossed.is(&own));
-        node.element_type.is_float() && like_logits(softmax, &own).is_some() && !are_crossed()
+        node.element_type.is_float() && like_logits(softmax, &own).is_some() && !softmax.are_batched(&own)
     }
 }
 
 /// The dimensions above 1, sorted, of the logits with the classes and the elements of an array of such dimensions: samples
 /// and positions may be one.
 fn like_logits<'a>(softmax: &'a Softmax, own: &[i64]) -> Option<&'a Vec<i64>> {
-    let elements = |sizes: &[i64]| sizes.iter().fold(1i64, |product, &size| product.saturating_mul(size));
     let is_alike = |known: &&(i64, Vec<i64>)| own.contains(&known.0) && elements(&known.1) == elements(own);
     softmax.logits.iter().find(is_alike).map(|known| &known.1)
 }

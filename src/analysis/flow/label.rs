@@ -437,14 +437,6 @@ impl Labels {
         named > 1 && inside.saturating_mul(2) > named
     }
 
-    /// The operand bound to a fusion's parameter.
-    fn given(&self, program: &Program, parameter: InstructionId) -> Option<Value> {
-        let caller = self.loops.caller(program.computation_of(parameter)?)?;
-        let place = *program.instructions.argument.get(parameter.index())? as usize;
-        let is_fusion = opcode(program, caller) == Opcode::FUSION;
-        is_fusion.then(|| operand(program, caller, place))?.map(Value::whole)
-    }
-
     fn is_carry(&self, program: &Program, part: &Part, value: &Value) -> bool {
         let is_own = program.computation_of(value.at).and_then(|c| self.loops.caller(c)) == Some(part.at);
         is_own && self.loops.part(part.at, &value.index).is_some_and(|p| p.role == Role::Carry)
@@ -486,7 +478,7 @@ impl Labels {
                 continue;
             }
             if opcode(program, value.at) == Opcode::PARAMETER {
-                waiting.extend(self.given(program, value.at));
+                waiting.extend(self.loops.given(program, value.at));
                 continue;
             }
             if opcode(program, value.at) == Opcode::WHILE {

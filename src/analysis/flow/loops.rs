@@ -154,6 +154,14 @@ impl Loops {
         self.callers.get(&computation).copied()
     }
 
+    /// The operand bound to a fusion's parameter.
+    pub(super) fn given(&self, program: &Program, parameter: InstructionId) -> Option<Value> {
+        let caller = self.caller(program.computation_of(parameter)?)?;
+        let place = *program.instructions.argument.get(parameter.index())? as usize;
+        let is_fusion = opcode(program, caller) == Opcode::FUSION;
+        is_fusion.then(|| operand(program, caller, place))?.map(Value::whole)
+    }
+
     /// As [`Self::caller`], or the instruction that starts a computation which runs asynchronously.
     pub(super) fn runner(&self, computation: ComputationId) -> Option<InstructionId> {
         self.caller(computation).or_else(|| self.starts.get(&computation).copied())

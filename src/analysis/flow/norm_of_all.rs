@@ -1,7 +1,7 @@
 //! The norm over the gradients of all weights, as clipping by it takes: no weight is updated before all are there.
 
 use super::loops::Loops;
-use super::{Value, computed, opcode, operand};
+use super::{Value, computed, opcode};
 use crate::model::{FastSet, InstructionId, NO_ROW, Opcode, Program, Shape};
 
 /// Arrays whose sums make the norm of several.
@@ -33,10 +33,7 @@ fn is_of_several(program: &Program, loops: &Loops, root: InstructionId) -> bool 
             continue;
         }
         if opcode(program, value.at) == Opcode::PARAMETER {
-            let caller = program.computation_of(value.at).and_then(|called| loops.caller(called));
-            let caller = caller.filter(|&at| opcode(program, at) == Opcode::FUSION);
-            let place = program.instructions.argument.get(value.at.index()).map(|&place| place as usize);
-            waiting.extend(caller.zip(place).and_then(|(at, place)| operand(program, at, place)).map(Value::whole));
+            waiting.extend(loops.given(program, value.at));
             continue;
         }
         for &row in program.instructions.operands_of(value.at).iter().filter(|&&row| row != NO_ROW) {

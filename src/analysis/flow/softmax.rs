@@ -97,6 +97,13 @@ impl Softmax {
         found
     }
 
+    /// Whether an array (its dimensions above 1, sorted) has scores of the positions of one sequence for those of another, sample
+    /// by sample.
+    #[must_use]
+    pub fn are_batched(&self, outline: &[i64]) -> bool {
+        self.crossed.iter().any(|crossed| crossed.is_batched && crossed.is(outline))
+    }
+
     /// Whether a value of the dimensions of logits (those above 1, sorted), or what it is a copy of, is made as logits are:
     /// by a fusion that takes their exponentials, which makes probabilities or their gradient, or by a product of the
     /// forward pass, which makes no gradients of weights.
@@ -255,7 +262,8 @@ fn widest(dimensions: &[i64]) -> Option<(i64, i64)> {
     largest.map(|largest| (largest, elements(dimensions)))
 }
 
-fn elements(dimensions: &[i64]) -> i64 {
+/// Elements of an array of such dimensions.
+pub(super) fn elements(dimensions: &[i64]) -> i64 {
     dimensions.iter().fold(1i64, |product, &d| product.saturating_mul(d))
 }
 

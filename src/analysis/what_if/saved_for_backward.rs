@@ -184,7 +184,7 @@ impl SavedForBackward {
             let is_own = |logits: &&(i64, Vec<i64>)| logits.1 == own;
             let is_of_softmax = by_softmax.iter().any(is_own);
             // Scores of as many keys as some weight is wide.
-            let are_batched = || softmax.crossed.iter().any(|crossed| crossed.is_batched && crossed.is(&own));
+            let are_batched = || softmax.are_batched(&own);
             // A device's part of a vocabulary may be as large as the sequence is long.
             let is_of_heads = sequence.is_some_and(|length| are_of_heads(&own, length));
             let has_classes = by_tokens.is_some_and(|vocabulary| weights.are_logits(node, vocabulary) && !is_of_heads)
