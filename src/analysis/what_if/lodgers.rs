@@ -5,7 +5,7 @@ use crate::analysis::ProgramAnalysis;
 use crate::analysis::flow::{Value, computed, is_blank};
 use crate::analysis::live_range::LiveRanges;
 use crate::analysis::packing::Block;
-use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline};
+use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, outline};
 
 /// A buffer that lies in a result's memory before the result does, such as a gradient or an array that a loop fills.
 #[derive(Debug, Clone, Copy)]
@@ -66,13 +66,8 @@ pub(super) fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &B
         let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
         let is_copy = || analysis.labels(program).is_copy_of_argument(program, buffer);
         let is_relaid = base.returned.as_ref().zip(program.buffer_node(buffer)).is_some_and(|(returned, own)| {
-            let is_same = own.dimensions == returned.dimensions;
-            if is_same {
-                own.order_in_memory().zip(returned.order_in_memory()).is_some_and(|(a, b)| a != b)
-            } else {
-                // With some of its dimensions merged, as a loop works on it.
-                opcode == Opcode::COPY && buffer != base.buffer && are_in_other_orders(own, returned)
-            }
+            own.dimensions == returned.dimensions
+                && own.order_in_memory().zip(returned.order_in_memory()).is_some_and(|(a, b)| a != b)
         });
         let is_other = || !is_result && !is_view && !updates_in_place(program, at) && !is_copy();
         let (first, last) = (is_large && (is_relaid || is_other())).then(|| live.of(buffer))??;
@@ -94,28 +89,6 @@ pub(super) fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &B
         })
     });
     merged(found.collect())
-}
-
-/// Whether two arrays of as many elements have them in different orders in memory, though dimensions may be merged: from
-/// the innermost on, neither has only blocks of sizes that the other has too.
-fn are_in_other_orders(a: &ShapeNode, b: &ShapeNode) -> bool {
-    let blocks = |node: &ShapeNode| -> Option<Vec<i64>> {
-        let sizes = node.order_in_memory()?;
-        let mut product = 1i64;
-        Some(
-            sizes
-                .iter()
-                .filter_map(|&place| node.dimensions.get(place as usize))
-                .map(|&size| {
-                    product = product.saturating_mul(size);
-                    product
-                })
-                .collect(),
-        )
-    };
-    let Some((own, other)) = blocks(a).zip(blocks(b)) else { return false };
-    let is_within = |few: &[i64], all: &[i64]| few.iter().all(|size| all.contains(size));
-    own.last() == other.last() && !is_within(&own, &other) && !is_within(&other, &own)
 }
 
 /// Values that pass on their memory, one after the other, are one lodger.
