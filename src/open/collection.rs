@@ -219,10 +219,15 @@ impl Collection {
         if self.entries.is_empty() {
             self.silent_texts = (!silent.is_empty() && self.unread.is_empty()).then_some(silent.len());
             self.entries.extend(silent.into_iter().map(|member| Entry::of_file(member, Vec::new())));
-        } else if !silent.is_empty() {
-            let files = counted(silent.len() as u64, "text file");
-            let (have, are) = if silent.len() == 1 { ("has", "is") } else { ("have", "are") };
-            self.notes.push(format!("{files} {have} no out-of-memory message and {are} left out"));
+        } else if let Some(first) = silent.first() {
+            let path = &first.path;
+            self.notes.push(match silent.len() {
+                1 => format!("{path} has no out-of-memory message and is left out"),
+                files => {
+                    let files = counted(files as u64, "text file");
+                    format!("{files}, such as {path}, have no out-of-memory message and are left out")
+                }
+            });
         }
     }
 

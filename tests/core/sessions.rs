@@ -191,7 +191,7 @@ fn texts_without_a_message_are_no_programs() {
     folder.file("worker.txt", b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n");
     let session = open(&folder.0).expect("a list");
     assert_eq!(session.entries.len(), 2, "{:?}", lines(&session));
-    assert_eq!(session.notes, ["2 text files have no out-of-memory message and are left out"]);
+    assert_eq!(session.notes, ["2 text files, such as README.md, have no out-of-memory message and are left out"]);
     let only = Folder::new("only-texts");
     only.file("README.md", b"Nothing here.\n");
     assert_eq!(open(&only.0).expect("a list").entries.len(), 1, "where there is nothing else, it is shown");
