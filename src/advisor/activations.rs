@@ -7,22 +7,20 @@ use std::fmt::Write as _;
 use super::batch_size;
 use super::finding::{ChangesResults, Finding, Severity, has_micro_batches};
 use super::gathered::is_gather;
-use super::idle_checkpoint::{AGAIN, BODY, CHECKPOINT};
 use super::included;
 use super::library::Library;
 use super::offload;
+use super::policy;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
-use super::simulation::is_simulation;
 use super::stages;
 use crate::analysis::class::Class;
-use crate::analysis::flow::Value;
 use crate::analysis::flow::collective::is_gathered;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
-use crate::analysis::what_if::{Base, Depth, EVERY, Edit, Role, SCAN};
-use crate::model::{BufferId, Bytes, FastSet, outline, percent, thousands};
+use crate::analysis::what_if::{Base, Depth, Edit, Role, SCAN};
+use crate::model::{BufferId, Bytes, outline, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "activations";
@@ -588,61 +586,9 @@ fn numbered(name: &str) -> Vec<(&str, u64)> {
     parts
 }
 
-/// Whether layers are checkpointed, or the steps of the loops over them: not where only a loop as a whole is, as in a
-/// checkpoint around each micro-batch.
-fn are_steps_checkpointed(case: &ProgramContext<'_>) -> bool {
-    if !case.memory.has_checkpoints() || case.memory.kept.stacks.is_empty() {
-        return case.memory.has_checkpoints();
-    }
-    let is_in_step = |name: &str| {
-        let (_, inside) = name.rsplit_once(BODY).unwrap_or(("", name));
-        inside.contains(CHECKPOINT) || inside.contains(AGAIN)
-    };
-    case.families_of(Pass::Recomputed).any(|row| is_in_step(case.name(row)))
-}
-
-/// Whether nearly all that a finding names are products with weights.
-fn are_products(case: &ProgramContext<'_>, finding: &Finding) -> bool {
-    let own: FastSet<BufferId> = finding.buffers.iter().copied().collect();
-    let labels = case.analysis.labels(case.program);
-    let is_product = |t: &&AtPeak| {
-        Value::of_buffer(case.program, t.buffer).is_some_and(|value| labels.is_of_weight(case.program, value))
-    };
-    let held = || case.peak.iter().filter(|t| own.contains(&t.buffer));
-    let products: u64 = held().filter(is_product).map(|t| t.size).total();
-    products as f64 >= held().map(|t| t.size).total() as f64 * NEARLY_ALL
-}
-
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
-    // Convolutions are no matrix products: the policy would keep none of them.
-    let is_of_convolutions = case.held_mostly(&finding.buffers, |name| name.ends_with("conv_general_dilated"));
-    // MaxText has policies of its own, of which `minimal` keeps just these products.
-    if is_open && !is_of_convolutions && Library::of(case) != Library::MaxText && !is_simulation(case) {
-        let is_checkpointed = are_steps_checkpointed(case);
-        let saves = || case.is_worth(case.saved(&case.try_out(&[Edit::Remat(EVERY.to_owned(), None)])));
-        let are_some_left = || {
-            let own: FastSet<BufferId> = finding.buffers.iter().copied().collect();
-            let held: Vec<&AtPeak> = case.peak.iter().filter(|t| own.contains(&t.buffer)).collect();
-            stages::checkpointed(case, &stages::patterns(case, &held)).is_some()
-        };
-        let policy = if is_checkpointed && are_some_left() {
-            // Said with the layers that are left.
-            ""
-        } else if is_checkpointed && !saves() {
-            "the layers are checkpointed already, and what is kept are mostly their inputs: checkpoints around groups of two or more layers keep fewer of them"
-        } else if is_checkpointed {
-            "there are checkpoints already, but not of all that is kept: of the layers that are left, too, or with a policy that saves less (without one, `jax.checkpoint` keeps the inputs alone)"
-        } else if are_products(case, finding) {
-            // Which it would keep.
-            ""
-        } else if case.memory.kept.scores.is_empty() {
-            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest"
-        } else {
-            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest, including attention scores"
-        };
-        if !policy.is_empty() {
-            finding.advice.push(format!("{policy}{}", super::attention::other_generator(case)));
-        }
+    if is_open && let Some(policy) = policy::of_checkpoints(case, finding) {
+        finding.advice.push(policy);
     }
     finding.advice.extend(micro(case));
     let over = case.memory.capacity.map_or(0, |capacity| case.allocated().saturating_sub(capacity));

@@ -63,10 +63,19 @@ fn copied_or_written(case: &ProgramContext<'_>, t: &AtPeak) -> Option<usize> {
     copied_argument(case, t.buffer).or_else(|| copied_argument(case, case.root(t)).filter(is_meant))
 }
 
+/// Whether another value lies in the memory of an argument at the peak, where the argument is donated: without the copy,
+/// that value would need memory of its own.
+fn is_memory_in_use(case: &ProgramContext<'_>, row: usize) -> bool {
+    let own = case.memory.base[row].buffer;
+    let allocation = case.program.buffers.allocation_of(own);
+    let is_other = |buffer: BufferId| buffer != own && case.program.buffers.allocation_of(buffer) == allocation;
+    allocation.is_some() && case.space.at_peak.buffers().any(is_other)
+}
+
 /// Looks for copies of whole arguments in another layout.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
-    let found: Vec<(&AtPeak, usize)> =
-        case.peak.iter().filter_map(|t| Some((t, copied_or_written(case, t)?))).collect();
+    let copies = case.peak.iter().filter_map(|t| Some((t, copied_or_written(case, t)?)));
+    let found: Vec<(&AtPeak, usize)> = copies.filter(|copy| !is_memory_in_use(case, copy.1)).collect();
     let bytes: u64 = found.iter().map(|f| f.0.size).total();
     if !case.is_worth(bytes) {
         return;

@@ -31,6 +31,7 @@ mod offload;
 mod oversized;
 mod padding;
 pub mod plan;
+mod policy;
 mod precision;
 mod program_context;
 pub mod remedies;

@@ -26,7 +26,22 @@ pub(super) fn computes_in_16_bits(case: &ProgramContext<'_>) -> bool {
             narrow = narrow.saturating_add(t.size);
         }
     }
-    case.is_worth(all) && narrow > all / 2
+    (case.is_worth(all) && narrow > all / 2) || are_stacks_narrow(case)
+}
+
+/// Whether scans save mostly floats of 16 bits, whatever there is at the peak, such as sums of gradients.
+fn are_stacks_narrow(case: &ProgramContext<'_>) -> bool {
+    let (mut narrow, mut all) = (0u64, 0u64);
+    for stack in case.memory.kept.stacks.iter().filter(|stack| !case.memory.kept.has_own_remedy(stack.family as usize))
+    {
+        let family = case.memory.families.list.get(stack.family as usize);
+        let Some((family, node)) = family.and_then(|family| Some((family, case.node(family.root)?))) else { continue };
+        if node.element_type.is_float() {
+            all = all.saturating_add(family.size);
+            narrow = narrow.saturating_add(if node.element_type.is_wide_float() { 0 } else { family.size });
+        }
+    }
+    narrow > all / 2
 }
 
 /// Reports 32-bit weights and optimizer state of a program that computes in 16 bits.

@@ -357,7 +357,7 @@ fn in_fewer_bits(case: &ProgramContext<'_>, finding: &mut Finding, rows: &[(u64,
 fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) -> String {
     let devices = case.program.devices();
     if devices <= 1 || case.program.parameter_shardings.is_empty() {
-        return format!(": over 2, {} is left on each", Bytes(bytes / 2).short());
+        return format!(": over 2, {} would be left on each", Bytes(bytes / 2).short());
     }
     let twice = u64::from(devices).saturating_mul(2);
     // Bytes by the parts that they are divided into, of which those of most count.
@@ -372,12 +372,15 @@ fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) ->
         format!(": now every device holds {} in full", Bytes(whole).short())
     } else if divided < u64::from(devices) {
         format!(
-            ": most are divided over {divided} now, and {} devices hold the same; over all {devices}, {} is left on each",
+            ": most are divided over {divided} now, and {} devices hold the same; over all {devices}, {} would be left on each",
             u64::from(devices) / divided,
             Bytes((bytes as f64 * divided as f64 / f64::from(devices)) as u64).short()
         )
     } else {
-        format!(": over {devices} now; over {twice}, {} is left on each", Bytes(bytes / 2).short())
+        format!(
+            ": divided over all {devices} already; over {twice}, {} would be left on each",
+            Bytes(bytes / 2).short()
+        )
     }
 }
 

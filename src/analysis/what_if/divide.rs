@@ -175,8 +175,8 @@ impl<'a> State<'a> {
         // What lives in a result's memory before the result may be divided with it, or stay whole.
         self.may_differ |= !lodgers.is_empty();
         if self.is_optimistic {
-            for (size, ..) in &mut lodgers {
-                *size /= u64::try_from(parts).unwrap_or(1);
+            for own in &mut lodgers {
+                own.block.size /= u64::try_from(parts).unwrap_or(1);
             }
         }
         self.house(lodgers);

@@ -1,17 +1,33 @@
 //! Copies of arguments in the memory of other arguments, with changes: whether they stay there. See [`super::borrowed`].
 
 use super::borrowed::Borrowed;
-use super::lodgers::{Copied, Lent};
+use super::lodgers::{Copied, Housed, Lent};
 use super::memory::Memory;
 use super::resize;
 use super::state::{Sizes, State};
 use crate::analysis::packing::Block;
-use crate::model::{FastMap, Program};
+use crate::model::{BufferId, FastMap, Program};
 
 /// Share of the memory, 0 to 1, up to which such copies have memory of their own: between 0.91 and 0.95.
 pub(super) const ROOM_FOR_COPIES: f64 = 0.93;
 
 impl Memory {
+    /// The row, beside those of the families, of a buffer that is in none, such as one in a result's memory.
+    pub(super) fn row_of_other(&self, buffer: BufferId) -> u32 {
+        (self.families.list.len() as u32).saturating_add(buffer.0)
+    }
+
+    /// The buffer that the row of a block stands for: the root of a family, or one that is in none; `None` if it is of no
+    /// program's size.
+    #[must_use]
+    pub fn buffer_of_row(&self, row: u32) -> Option<BufferId> {
+        let families = &self.families.list;
+        match families.get(row as usize) {
+            Some(family) => Some(family.root),
+            None => row.checked_sub(families.len() as u32).map(BufferId),
+        }
+    }
+
     /// First and last time of what lives from one program point to another: what comes after it begins later.
     pub(super) fn times_of(&self, first: u32, last: u32) -> (u32, u32) {
         let start = self.time_of(first);
@@ -25,7 +41,13 @@ impl Memory {
     /// What has the result's dimensions in another layout in its memory.
     pub(super) fn relaid_lodgers(&self, result: usize) -> impl Iterator<Item = Copied> + '_ {
         let own = self.lodgers.get(result).into_iter().flatten().filter(|lodger| lodger.is_relaid);
-        own.map(move |own| Copied { size: own.size, first: own.first, last: own.last, result: result as u32 })
+        own.map(move |own| Copied {
+            size: own.size,
+            first: own.first,
+            last: own.last,
+            result: result as u32,
+            buffer: own.buffer,
+        })
     }
 
     /// Bytes of the copies of arguments that are in the memory of others now.
@@ -44,13 +66,12 @@ impl State<'_> {
         if memory.borrowed.is_empty() && lent().next().is_none() {
             return None;
         }
-        let family = u32::try_from(memory.families.list.len()).ok()?.checked_sub(1)?;
         let (mut apart, mut must) = (sizes.clone(), false);
-        let copies = memory.borrowed.iter().map(|own| (self.block_of_copy(own), own.host));
-        for (block, host) in copies.chain(lent().map(|lent| (lent.block, lent.host))) {
+        let copies = memory.borrowed.iter().map(|own| (self.block_of_copy(own), own.host, own.buffer));
+        for (block, host, buffer) in copies.chain(lent().map(|lent| (lent.block, lent.host, lent.buffer))) {
             must |= block.size > sizes.base.get(host as usize).copied().unwrap_or_default();
             apart.blocks.push(block);
-            apart.family.push(family);
+            apart.family.push(memory.row_of_other(buffer));
         }
         Some((apart, must))
     }
@@ -59,7 +80,7 @@ impl State<'_> {
     /// argument that nothing reads any more, and whose result is not written before the copy is done with; returns those
     /// for which there is none, with first and last time. Where all arguments are copied in the order in which their results are written, there is
     /// none for any: so it is in decoders with a cache for each layer (Tunix, 1 to 28 layers, whether they fit or not).
-    pub(super) fn lend(&mut self, copies: Vec<Copied>, sizes: &[u64]) -> Vec<(u64, u32, u32)> {
+    pub(super) fn lend(&mut self, copies: Vec<Copied>, sizes: &[u64]) -> Vec<Housed> {
         let memory = self.memory;
         if copies.is_empty() {
             return Vec::new();
@@ -68,7 +89,7 @@ impl State<'_> {
         let time = |row: u32| memory.written.get(row as usize).copied();
         written.extend(self.pairs.iter().filter_map(|&(argument, result)| Some((argument, time(result)?))));
         let mut homeless = Vec::new();
-        for Copied { size, first, last, result } in copies {
+        for Copied { size, first, last, result, buffer } in copies {
             let is_host = |&row: &u32| {
                 sizes.get(row as usize).is_some_and(|&bytes| bytes >= size)
                     && memory.last_read.get(row as usize).is_some_and(|&point| point < first)
@@ -77,12 +98,13 @@ impl State<'_> {
             };
             let host = self.donated.iter().copied().find(is_host).filter(|_| !memory.is_gpu);
             let (start, end) = memory.times_of(first, last);
+            let block = Block { size, start, end };
             match host {
                 Some(host) => {
                     let is_read_before = time(result).is_some_and(|written| written > last.saturating_add(1));
-                    self.lent.push(Lent { block: Block { size, start, end }, host, is_read_before });
+                    self.lent.push(Lent { block, host, buffer, is_read_before });
                 }
-                None => homeless.push((size, start, end)),
+                None => homeless.push(Housed { block, buffer }),
             }
         }
         homeless

@@ -11,7 +11,7 @@ use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, ou
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lodger {
     /// The last of the values that are there one after the other.
-    buffer: BufferId,
+    pub(super) buffer: BufferId,
     pub(super) size: u64,
     /// First and last byte in the allocation.
     pub(super) place: (u64, u64),
@@ -24,6 +24,14 @@ pub(super) struct Lodger {
     pub(super) is_relaid: bool,
 }
 
+/// What has lived in the memory of a result, and needs memory of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Housed {
+    pub block: Block,
+    /// The buffer that it is, or the last of several.
+    pub buffer: BufferId,
+}
+
 /// A copy in the memory of a result, which an argument is donated to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Copied {
@@ -33,6 +41,8 @@ pub(super) struct Copied {
     pub last: u32,
     /// The result, by row of the base.
     pub result: u32,
+    /// The copy.
+    pub buffer: BufferId,
 }
 
 /// A copy that is lent the memory of a donated argument.
@@ -41,6 +51,8 @@ pub(super) struct Lent {
     pub block: Block,
     /// The argument, by row of the base.
     pub host: u32,
+    /// The copy.
+    pub buffer: BufferId,
     /// Whether the copy is read, as by a gather of its rows, before its result is written, which is then no copy of it: it is
     /// lent that memory though there is room for its own.
     pub is_read_before: bool,

@@ -13,7 +13,7 @@ use super::followers::{Followers, Temporaries};
 use super::follows::{Divided, Follows};
 use super::global_batch::GlobalBatch;
 use super::head_size::Heads;
-use super::lodgers::{Lodger, end_early, is_alike, lodgers_of};
+use super::lodgers::{Housed, Lodger, end_early, is_alike, lodgers_of};
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::resize;
@@ -407,32 +407,36 @@ impl Memory {
 
     /// What is in a result's memory while the argument to be donated to it is still read, as bytes and first and last time
     /// (program points where there is no heap), but for [`Self::relaid_lodgers`].
-    pub(super) fn other_lodgers(&self, argument: usize, result: usize) -> Vec<(u64, u32, u32)> {
+    pub(super) fn other_lodgers(&self, argument: usize, result: usize) -> Vec<Housed> {
         let last = self.last_read.get(argument).copied().unwrap_or(0);
         self.lodgers_where(result, last, |lodger| !lodger.is_relaid)
     }
 
     /// What is in a result's memory besides the result, at any time; as [`Self::other_lodgers`].
-    pub(super) fn all_lodgers(&self, result: usize) -> Vec<(u64, u32, u32)> {
+    pub(super) fn all_lodgers(&self, result: usize) -> Vec<Housed> {
         self.lodgers_until(result, u32::MAX)
     }
 
     /// As [`Self::all_lodgers`], without arrays of the result's own shape: what a loop collects into the result.
-    pub(super) fn lodgers_unlike(&self, result: usize) -> Vec<(u64, u32, u32)> {
+    pub(super) fn lodgers_unlike(&self, result: usize) -> Vec<Housed> {
         self.lodgers_where(result, u32::MAX, |lodger| !lodger.is_like_result)
     }
 
-    fn lodgers_until(&self, result: usize, last: u32) -> Vec<(u64, u32, u32)> {
+    fn lodgers_until(&self, result: usize, last: u32) -> Vec<Housed> {
         self.lodgers_where(result, last, |_| true)
     }
 
-    fn lodgers_where(&self, result: usize, last: u32, is_meant: impl Fn(&Lodger) -> bool) -> Vec<(u64, u32, u32)> {
+    fn lodgers_where(&self, result: usize, last: u32, is_meant: impl Fn(&Lodger) -> bool) -> Vec<Housed> {
         let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);
         // What has another layout than the argument is never written in its place, such as the state of a loop.
         let until = |lodger: &Lodger| if lodger.is_relaid { lodger.last } else { lodger.last.min(last) };
         let conflicts = own.iter().filter(|lodger| (lodger.first < last || lodger.is_relaid) && is_meant(lodger));
         let life = |lodger: &Lodger| self.times_of(lodger.first, until(lodger));
-        conflicts.map(|lodger| (lodger.size, life(lodger).0, life(lodger).1)).collect()
+        let housed = |own: &Lodger| Housed {
+            block: Block { size: own.size, start: life(own).0, end: life(own).1 },
+            buffer: own.buffer,
+        };
+        conflicts.map(housed).collect()
     }
 
     /// Whether a family of the forward pass is live when the backward pass begins.

@@ -125,10 +125,9 @@ impl Memory {
             let is_held = |held: u64| {
                 let is_most = held as f64 >= all as f64 * MOST && of_whole as f64 <= all as f64 * HARDLY_ANY;
                 // The gradients tell, too.
-                held > 0 && (is_most || beside.is_some() && held > of_whole)
+                held > 0 && (is_most || known.is_some() && held > of_whole)
             };
-            let best =
-                (0..parts.len()).max_by_key(|&i| (beside.is_some() && Some(parts[i]) == known, held[i], parts[i]));
+            let best = (0..parts.len()).max_by_key(|&i| (Some(parts[i]) == known, held[i], parts[i]));
             let best = best.filter(|&best| is_held(held[best]));
             // A loop over as many parts as there are samples runs on one at a time.
             let is_one = is_held(of_one) || self.parts_of_loop == Some(batch);

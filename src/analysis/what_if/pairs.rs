@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use foldhash::fast::RandomState;
 
 use super::base::Role;
-use super::lodgers::Copied;
+use super::lodgers::{Copied, Housed};
 use super::state::State;
 use crate::analysis::packing::{self, Block};
 use crate::model::{BufferId, EventKind, InstructionId, NO_ROW, Opcode};
@@ -70,7 +70,7 @@ impl State<'_> {
         }
         let mut hosts = 0u64;
         let (mut pairs, mut gone) = (Vec::new(), Vec::new());
-        let mut lodgers: Vec<(u64, u32, u32)> = Vec::new();
+        let mut lodgers: Vec<Housed> = Vec::new();
         let mut copies: Vec<Copied> = Vec::new();
         let results = if waiting.is_empty() { &[][..] } else { &memory.results };
         for result in results.iter().map(|&row| row as usize) {
@@ -105,7 +105,9 @@ impl State<'_> {
                     let now = |size: u64| u64::try_from(scaled(size)).unwrap_or(u64::MAX);
                     copies.extend(memory.relaid_lodgers(result).map(|copy| Copied { size: now(copy.size), ..copy }));
                     let others = memory.other_lodgers(argument as usize, result).into_iter();
-                    lodgers.extend(others.map(|own| (now(own.0), own.1, own.2)));
+                    lodgers.extend(
+                        others.map(|own| Housed { block: Block { size: now(own.block.size), ..own.block }, ..own }),
+                    );
                 }
             } else {
                 let own = memory.all_lodgers(result);
@@ -141,12 +143,12 @@ impl State<'_> {
         }
     }
 
-    /// Gives temporaries that have lived in the memory of results, as (bytes, first and last time), memory of their own.
-    pub(super) fn house(&mut self, mut lodgers: Vec<(u64, u32, u32)>) {
+    /// Gives temporaries that have lived in the memory of results memory of their own.
+    pub(super) fn house(&mut self, mut lodgers: Vec<Housed>) {
         if self.memory.is_over() {
             one_after_the_other(&mut lodgers);
         }
-        let blocks: Vec<Block> = lodgers.iter().map(|&(size, start, end)| Block { size, start, end }).collect();
+        let blocks: Vec<Block> = lodgers.iter().map(|own| own.block).collect();
         let bytes = if blocks.is_empty() { 0 } else { packing::most_live(&blocks).0 };
         if bytes == 0 {
             return;
@@ -157,12 +159,13 @@ impl State<'_> {
         ));
         let largest = blocks.iter().map(|block| block.size).max().unwrap_or_default();
         self.largest_housed = self.largest_housed.max(largest);
-        match self.memory.families.list.len().checked_sub(1) {
-            Some(family) => {
-                self.added.extend(lodgers.into_iter().map(|(size, first, last)| (size, first, last, family as u32)));
-            }
-            None => self.homeless = self.homeless.saturating_add(bytes),
+        let memory = self.memory;
+        if memory.families.list.is_empty() {
+            self.homeless = self.homeless.saturating_add(bytes);
+            return;
         }
+        let row = |own: &Housed| (own.block.size, own.block.start, own.block.end, memory.row_of_other(own.buffer));
+        self.added.extend(lodgers.iter().map(row));
     }
 
     /// Whether an item has as many elements as in the unchanged program.
@@ -246,14 +249,14 @@ impl State<'_> {
 
 /// Of those that come and go between two events of the heap, one after the other as the compiler orders a program that
 /// fits, keeps the largest two: one is there until the next is made.
-fn one_after_the_other(lodgers: &mut Vec<(u64, u32, u32)>) {
-    lodgers.sort_by_key(|&(size, first, last)| (first, last, Reverse(size)));
+fn one_after_the_other(lodgers: &mut Vec<Housed>) {
+    lodgers.sort_by_key(|Housed { block, .. }| (block.start, block.end, Reverse(block.size)));
     let mut same = 0;
     let mut before = None;
-    lodgers.retain(|&(_, first, last)| {
-        same = if before == Some((first, last)) { same + 1 } else { 0 };
-        before = Some((first, last));
-        first < last || same < 2
+    lodgers.retain(|Housed { block, .. }| {
+        same = if before == Some((block.start, block.end)) { same + 1 } else { 0 };
+        before = Some((block.start, block.end));
+        block.start < block.end || same < 2
     });
 }
 
@@ -272,8 +275,11 @@ mod tests {
 
     #[test]
     fn what_comes_and_goes_between_two_events_is_there_one_after_the_other() {
-        let mut lodgers = vec![(5, 7, 7), (9, 7, 7), (8, 7, 7), (4, 7, 9), (3, 7, 9), (2, 7, 9)];
+        let lives = [(5, 7, 7), (9, 7, 7), (8, 7, 7), (4, 7, 9), (3, 7, 9), (2, 7, 9)];
+        let housed = |(size, start, end)| Housed { block: Block { size, start, end }, buffer: BufferId(0) };
+        let mut lodgers: Vec<Housed> = lives.into_iter().map(housed).collect();
         one_after_the_other(&mut lodgers);
-        assert_eq!(lodgers, [(9, 7, 7), (8, 7, 7), (4, 7, 9), (3, 7, 9), (2, 7, 9)]);
+        let left: Vec<_> = lodgers.iter().map(|own| (own.block.size, own.block.start, own.block.end)).collect();
+        assert_eq!(left, [(9, 7, 7), (8, 7, 7), (4, 7, 9), (3, 7, 9), (2, 7, 9)]);
     }
 }

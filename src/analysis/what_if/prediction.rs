@@ -452,7 +452,7 @@ impl Memory {
         let time = packing::most_live(&prediction.sizes.blocks).1;
         for (block, &family) in prediction.sizes.blocks.iter().zip(&prediction.sizes.family) {
             if block.size > 0 && block.start <= time && time <= block.end {
-                found.push((self.families.list[family as usize].root, Bytes(block.size)));
+                found.extend(self.buffer_of_row(family).map(|buffer| (buffer, Bytes(block.size))));
             }
         }
         found.sort_by_key(|&(buffer, size)| (std::cmp::Reverse(size), buffer));
@@ -471,11 +471,11 @@ impl Memory {
 
     /// Live bytes of the families that a test accepts, before each heap event and after the last.
     #[must_use]
-    pub fn curve_of(&self, prediction: &Prediction, accept: impl Fn(usize) -> bool) -> Vec<u64> {
+    pub fn curve_of(&self, prediction: &Prediction, accept: impl Fn(u32) -> bool) -> Vec<u64> {
         let events = self.families.events as usize;
         let mut change = vec![0i128; 2 * events + 3];
         for (Block { size, start, end }, &family) in prediction.sizes.blocks.iter().zip(&prediction.sizes.family) {
-            if !accept(family as usize) {
+            if !accept(family) {
                 continue;
             }
             change[(*start as usize + 1).min(2 * events + 2)] += i128::from(*size);

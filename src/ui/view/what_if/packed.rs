@@ -54,7 +54,7 @@ impl FrameLayout {
 
 fn buffer_of(result: &WhatIfResult, block: usize) -> Option<BufferId> {
     let family = *result.after.sizes.family.get(block)?;
-    result.memory.families.list.get(family as usize).map(|family| family.root)
+    result.memory.buffer_of_row(family)
 }
 
 /// Draws the map into a rectangle.
@@ -126,8 +126,9 @@ pub fn show(
         context.select(buffer);
     }
     let Some(scene) = context.scene() else { return };
-    let family = result.after.sizes.family[piece.block] as usize;
-    let (now, was) = (result.after.sizes.blocks[piece.block].size, result.memory.families.list[family].size);
+    let family = result.memory.families.list.get(result.after.sizes.family[piece.block] as usize);
+    let now = result.after.sizes.blocks[piece.block].size;
+    let was = family.map_or_else(|| scene.program.buffers.size_of(buffer).0, |family| family.size);
     response.on_hover_ui_at_pointer(|ui| {
         let label = scene.analysis.labels(scene.program).of(scene.program, buffer).map(|label| label.text);
         let name = label.unwrap_or_else(|| scene.program.buffer_name(buffer));
@@ -138,7 +139,7 @@ pub fn show(
         let change = if now == was { String::new() } else { format!(", was {}", units.short(Bytes(was))) };
         ui.label(text(format!("{}{change}", units.short(Bytes(now))), size::BODY, Weight::Medium, theme.text));
         ui.label(text(Bytes(now).exact(), size::SMALL, Weight::Regular, theme.text2));
-        let name = result.memory.family_name(family);
+        let name = result.memory.family_name(result.after.sizes.family[piece.block] as usize);
         if !name.is_empty() {
             ui.label(text(name, size::SMALL, Weight::Mono, theme.text2));
         }
@@ -177,11 +178,10 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, names: &mut BufferNames, result: &
             continue;
         }
         shown += 1;
-        let family = result.after.sizes.family[block] as usize;
         let Some(buffer) = buffer_of(result, block) else { continue };
         let name = names.name(context.program_id(), scene, buffer);
         let at = Pos2::new(piece.rect.left().max(layout.window.rect.left()) + 6.0, piece.rect.center().y);
-        let color = slot_of_class(result.class_of(family)).text();
+        let color = slot_of_class(result.class_of(result.after.sizes.family[block])).text();
         let width = piece.rect.width() - 12.0;
         paint_cut(&painter, (at, egui::Align2::LEFT_CENTER), name, font.clone(), color, width);
     }
@@ -214,7 +214,7 @@ fn draw(raster: &mut Raster, theme: &Theme, result: &WhatIfResult, window: &Wind
         let (top, right) = (top.min(bottom - 1), right.max(left + 1));
         // Adjacent boxes are separated by a line of background if there is room.
         let trim = if bottom - top >= 4 * gap { gap } else { 0 };
-        let color = slot_of_class(result.class_of(family as usize)).color();
+        let color = slot_of_class(result.class_of(family)).color();
         raster.fill(left, top + trim, right, bottom, color);
     }
     if let Some(limit) = result.memory.capacity.map(pixel).filter(|&limit| limit > 0) {

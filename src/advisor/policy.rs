@@ -1,0 +1,89 @@
+//! Which policy of checkpoints helps with what a forward pass keeps: one that keeps what costs most to compute again.
+
+use super::attention;
+use super::finding::Finding;
+use super::idle_checkpoint::{AGAIN, BODY, CHECKPOINT};
+use super::library::Library;
+use super::program_context::{AtPeak, ProgramContext, Total};
+use super::simulation::is_simulation;
+use super::stages;
+use crate::analysis::flow::Value;
+use crate::analysis::names::pass::Pass;
+use crate::analysis::what_if::saved_for_backward::is_among;
+use crate::analysis::what_if::{EVERY, Edit};
+use crate::model::{BufferId, FastSet};
+
+/// Share of what is kept from which on a policy that keeps it saves nothing.
+const NEARLY_ALL: f64 = 0.95;
+
+/// What to say of policies where a finding's buffers are kept for the backward pass; `None` where none helps.
+pub fn of_checkpoints(case: &ProgramContext<'_>, finding: &Finding) -> Option<String> {
+    // MaxText has policies of its own, of which `minimal` keeps products with weights.
+    if Library::of(case) == Library::MaxText || is_simulation(case) {
+        return None;
+    }
+    let own: FastSet<BufferId> = finding.buffers.iter().copied().collect();
+    let held: Vec<&AtPeak> = case.peak.iter().filter(|t| own.contains(&t.buffer)).collect();
+    let said = if are_steps_checkpointed(case) { further(case, &held)? } else { cheap(case, &held)?.to_owned() };
+    Some(format!("{said}{}", attention::other_generator(case)))
+}
+
+/// What is left where layers are checkpointed already.
+fn further(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
+    // Layers that are left are said with the saving.
+    if stages::checkpointed(case, &stages::patterns(case, held)).is_some() {
+        return None;
+    }
+    let saves = case.is_worth(case.saved(&case.try_out(&[Edit::Remat(EVERY.to_owned(), None)])));
+    Some(if saves {
+        "there are checkpoints already, but not of all that is kept: of the layers that are left, too, or with a policy that saves less (without one, `jax.checkpoint` keeps the inputs alone)".to_owned()
+    } else {
+        "the layers are checkpointed already, and what is kept are mostly their inputs: checkpoints around groups of two or more layers keep fewer of them".to_owned()
+    })
+}
+
+/// A policy that keeps products, of matrices or as convolutions, and has the rest computed again.
+fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<&'static str> {
+    let named = |end: &str| held.iter().filter(|t| case.name(t.family).ends_with(end)).map(|t| t.size).total();
+    let all: u64 = held.iter().map(|t| t.size).total();
+    let convolutions = named("conv_general_dilated");
+    if convolutions > named("dot_general") {
+        // `dots_with_no_batch_dims_saveable` keeps none of them, `dots_saveable` all.
+        return (convolutions <= all / 2).then_some(
+            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_saveable` keeps the results of convolutions and recomputes what follows them, such as norms and activation functions",
+        );
+    }
+    let labels = case.analysis.labels(case.program);
+    let scores = &case.memory.kept.scores;
+    let is_score = |t: &AtPeak| is_among(scores, t.family);
+    let is_product = |t: &&&AtPeak| {
+        let is_of_weight =
+            || Value::of_buffer(case.program, t.buffer).is_some_and(|value| labels.is_of_weight(case.program, value));
+        !is_score(t) && (is_of_weight() || case.name(t.family).ends_with("dot_general"))
+    };
+    let products: u64 = held.iter().filter(is_product).map(|t| t.size).total();
+    // As of pictures that are enlarged by a product with the weights of the interpolation.
+    let is_largest = held.iter().max_by_key(|t| t.size).is_some_and(|t| is_product(&t) && t.size > all / 2);
+    if is_largest || products as f64 >= all as f64 * NEARLY_ALL {
+        return None;
+    }
+    let are_scores_kept = case.is_worth(case.held(scores).iter().map(|t| t.size).total());
+    Some(if are_scores_kept {
+        "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest, including attention scores"
+    } else {
+        "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest"
+    })
+}
+
+/// Whether layers are checkpointed, or the steps of the loops over them: not where only a loop as a whole is, as in a
+/// checkpoint around each micro-batch.
+fn are_steps_checkpointed(case: &ProgramContext<'_>) -> bool {
+    if !case.memory.has_checkpoints() || case.memory.kept.stacks.is_empty() {
+        return case.memory.has_checkpoints();
+    }
+    let is_in_step = |name: &str| {
+        let (_, inside) = name.rsplit_once(BODY).unwrap_or(("", name));
+        inside.contains(CHECKPOINT) || inside.contains(AGAIN)
+    };
+    case.families_of(Pass::Recomputed).any(|row| is_in_step(case.name(row)))
+}
