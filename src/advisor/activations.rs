@@ -588,7 +588,7 @@ fn numbered(name: &str) -> Vec<(&str, u64)> {
 
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     if is_open && let Some(policy) = policy::of_checkpoints(case, finding) {
-        finding.advice.push(policy);
+        finding.advice.push(format!("{policy}{}", super::attention::other_generator(case)));
     }
     finding.advice.extend(micro(case));
     let over = case.memory.capacity.map_or(0, |capacity| case.allocated().saturating_sub(capacity));

@@ -74,10 +74,10 @@ fn is_on_all(case: &ProgramContext<'_>) -> bool {
         && case.arguments().any(|argument| sharding(argument.0).is_some_and(|sharding| sharding.parts() > 1))
 }
 
-/// What a batch is counted for: `per device`, `for every 2 devices together`.
+/// What a batch is counted for: `per device`, `per group of 2 devices`.
 #[must_use]
 pub fn unit(sharing: i64) -> String {
-    if sharing > 1 { format!("for every {sharing} devices together") } else { "per device".to_owned() }
+    if sharing > 1 { format!("per group of {sharing} devices") } else { "per device".to_owned() }
 }
 
 fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool) -> Option<i64> {
@@ -147,8 +147,11 @@ pub fn up_to(size: i64) -> String {
 
 /// How much of the batch a smaller one is: `Half`, or `A smaller part of`.
 const fn share_in_words(half: i64, now: i64) -> &'static str {
-    if (now + 1) / 2 == half { "Half" } else { "A part of" }
+    if (2 * half - now) * NEARLY <= now { "Half" } else { "A part of" }
 }
+
+/// Part of a batch by which what is called half of it may be more.
+const NEARLY: i64 = 8;
 
 /// Numbers of micro-batches that are tried, where they divide the batch.
 const MICRO: [u32; 8] = [2, 3, 4, 5, 7, 8, 16, 32];

@@ -33,7 +33,7 @@ fn between_buffers(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.remedy(NAME);
     finding.title = format!(
-        "{} of what is allocated ({}) are free at the peak, between buffers",
+        "{} of what is allocated ({}) is free at the peak, between buffers",
         Bytes(free).short(),
         percent(free, allocated.max(1))
     );

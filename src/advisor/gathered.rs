@@ -233,6 +233,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             .to_owned(),
         );
     }
+    if finding.advice.is_empty()
+        && casts.saturating_mul(2) > whole
+        && case.is_worth(casts)
+        && !updates_in_parts(case)
+        && !case.memory.kept.stacks.is_empty()
+    {
+        finding.advice.push("the compiler copies the weights of a scan as a whole, in another type or layout, ahead of its loop: kept as the loop reads them, they need no copies".to_owned());
+    }
     if finding.advice.is_empty() && casts > whole && updates_in_parts(case) {
         finding.why.push_str(COPIED_FOR_UPDATE);
     } else if finding.advice.is_empty() && !case.is_share(whole.saturating_add(casts), UNAVOIDABLE) {

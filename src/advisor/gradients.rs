@@ -24,14 +24,15 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let are_added_up = case.memory.summed_parts(case.program) > 1;
     let mut finding = case.remedy(NAME);
     finding.at_stake_bytes = Some(Bytes(bytes));
-    finding.title = format!("f32 gradients of all layers at the peak: {}", Bytes(bytes).short());
+    let of = if are_added_up { "all layers, of one micro-batch," } else { "all layers" };
+    finding.title = format!("f32 gradients of {of} at the peak: {}", Bytes(bytes).short());
     finding.why = format!(
         "The scan of the backward pass writes {} with one slice for each {}, the largest {}; {}.",
         counted(held.len(), "stack", "stacks"),
         held.first().and_then(|t| steps(t)).map_or("layer", Steps::one),
         case.describe_first(&held),
         if are_added_up {
-            "each is then added to the sum over the micro-batches"
+            "each is then added to the sum over the micro-batches, which has as many bytes more"
         } else {
             "they are kept for the update"
         }

@@ -127,7 +127,7 @@ impl Library {
             [all] if all == "*" => "block".to_owned(),
             _ => listed(layers, MOST_PATTERNS),
         };
-        let rest = "its inputs are kept, the rest is recomputed in the backward pass";
+        let rest = "only the inputs of each are kept, the rest is recomputed in the backward pass";
         let general = format!("`jax.checkpoint` around each {of_each}: {rest}");
         self.in_own_words(self.own_remat(), (&general, rest))
     }
@@ -141,9 +141,9 @@ impl Library {
             (_, "*") => (format!("the first {count} blocks"), "their"),
             _ => (format!("the first {count} of `{layers}`"), "their"),
         };
-        let rest = format!("{its} inputs are kept, the rest is recomputed in the backward pass");
+        let rest = format!("only {its} inputs are kept, the rest is recomputed in the backward pass");
         let general = format!("`jax.checkpoint` around {first}: {rest}");
-        self.in_own_words(self.own_remat(), (&general, &format!("for {first} only; {rest}")))
+        self.in_own_words(self.own_remat(), (&general, &format!("for {first} alone; {rest}")))
     }
 
     const fn own_remat(self) -> &'static str {
@@ -177,6 +177,18 @@ impl Library {
             }
             _ => listed(names, most),
         }
+    }
+
+    /// How to do without the indices of an argmax over all words.
+    #[must_use]
+    pub fn without_argmax(self) -> String {
+        let own = match self {
+            Self::Keras => " (KerasHub's `CausalLM` adds it by itself: `compile(…, weighted_metrics=[])`)",
+            _ => "",
+        };
+        format!(
+            "an accuracy takes the argmax of all logits, with the number of each word beside it: leave it out of the training step{own}, or compute it on parts of the tokens"
+        )
     }
 
     /// How to donate arguments.
@@ -537,12 +549,14 @@ mod tests {
     #[test]
     fn of_the_first_layers_only_these_are_named() {
         let words = Library::Linen.remat_first(18, "layer_*");
-        assert!(words.starts_with("`jax.checkpoint` around the first 18 of `layer_*`: their inputs"), "{words}");
+        assert!(words.starts_with("`jax.checkpoint` around the first 18 of `layer_*`: only their inputs"), "{words}");
         assert!(words.ends_with("(Flax: `nn.remat` around each layer's module)"), "{words}");
         let words = Library::MaxText.remat_first(18, "layer_*");
-        assert!(words.contains(": for the first 18 of `layer_*` only; their inputs"), "{words}");
+        assert!(words.contains(": for the first 18 of `layer_*` alone; only their inputs"), "{words}");
         assert!(!words.contains("each `layer_*`"), "{words}");
-        assert!(Library::Jax.remat_first(1, "*").starts_with("`jax.checkpoint` around the first block: its inputs"));
+        assert!(
+            Library::Jax.remat_first(1, "*").starts_with("`jax.checkpoint` around the first block: only its inputs")
+        );
     }
 
     #[test]

@@ -17,6 +17,12 @@ use crate::model::{Bytes, ShapeNode, outline};
 /// A part of the temporaries' bytes that says what most of them are: two fifths of them.
 const MOST: (u64, u64) = (2, 5);
 
+/// Share from which on a part is nearly all.
+const ALL: f64 = 0.985;
+
+/// Fewest tokens of which an argmax takes much.
+const LEAST_TOKENS: u64 = 128;
+
 /// A part that is worth a word.
 const WORTH: u64 = 20;
 
@@ -34,6 +40,7 @@ pub(super) enum Kind {
     OfValues,
     Weights,
     Random,
+    Indices,
     Copies,
     Other,
 }
@@ -50,6 +57,7 @@ impl Kind {
             Self::OfValues => "gradients of activations",
             Self::Weights => "gathered or copied weights",
             Self::Random => "random bits",
+            Self::Indices => "indices of an argmax over the vocabulary",
             Self::Copies => "copies of arguments",
             Self::Other => "others",
         }
@@ -68,6 +76,8 @@ impl Kind {
             Self::Weights
         } else if is_random(case, t) {
             Self::Random
+        } else if are_indices(case, t) {
+            Self::Indices
         } else if kept.passes.get(t.family) == Some(&Pass::Recomputed) && !kept.is_stack(t.family) {
             Self::Recomputed
         } else if class == Class::Activation || kept.is_stack(t.family) {
@@ -93,6 +103,17 @@ impl Kind {
 fn is_random(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
     let is_integer = |node: &ShapeNode| !node.element_type.is_float() && node.element_type.storage_bits() > 1;
     case.node(t.buffer).is_some_and(is_integer) && is_draw(case.name(t.family))
+}
+
+/// Whether a temporary holds an integer for each logit: the words themselves, of which an argmax chooses one.
+fn are_indices(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+    let Some(words) = case.memory.kept.vocabulary.filter(|&words| words > 0) else { return false };
+    let Some(node) = case.node(t.buffer) else { return false };
+    let of_words = node.element_count() / words.unsigned_abs();
+    !node.element_type.is_float()
+        && node.element_type.storage_bits() == 32
+        && of_words >= LEAST_TOKENS
+        && of_words.saturating_mul(words.unsigned_abs()) == node.element_count()
 }
 
 /// Temporaries by kind.
@@ -134,6 +155,11 @@ impl Kinds {
         self.are_half(|kind| matches!(kind, Kind::Logits | Kind::Scores | Kind::Other))
     }
 
+    /// Whether indices of an argmax are worth a word.
+    pub fn has_indices(&self) -> bool {
+        self.sums.iter().any(|row| row.1 == Kind::Indices && row.0.saturating_mul(WORTH) >= self.all)
+    }
+
     /// Whether half of them or more are of some kinds.
     fn are_half(&self, is_meant: impl Fn(Kind) -> bool) -> bool {
         let bytes = self.sums.iter().filter(|row| is_meant(row.1)).map(|row| row.0).total();
@@ -156,13 +182,16 @@ impl Kinds {
 
     /// What most of them are, for a title: `6.00 GiB of it 4 \u{d7} f32[65536,20,244]`.
     pub fn most(&self) -> Option<String> {
-        let named = |kind: Kind, bytes: u64| format!("{} of it {}", Bytes(bytes).short(), kind.words());
+        let share = |bytes: u64| {
+            if bytes as f64 >= self.all as f64 * ALL { "nearly all".to_owned() } else { Bytes(bytes).short() }
+        };
+        let named = |kind: Kind, bytes: u64| format!("{} of it {}", share(bytes), kind.words());
         let is_named = |row: &&(u64, Kind)| row.1 != Kind::Other;
         if let Some(&(bytes, kind)) = self.sums.iter().find(is_named).filter(|row| self.are_most(row.0)) {
             return Some(named(kind, bytes));
         }
         if let Some((bytes, words)) = self.alike.as_ref().filter(|row| self.are_most(row.0)) {
-            return Some(format!("{} of it {words}", Bytes(*bytes).short()));
+            return Some(format!("{} of it {words}", share(*bytes)));
         }
         let mut first = self.sums.iter().filter(is_named).take(2);
         let two = first.next().zip(first.next()).filter(|(a, b)| self.are_most(a.0.saturating_add(b.0)));
@@ -223,7 +252,10 @@ fn alike(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<(u64, String)> {
         };
         return Some((bytes, words));
     }
-    let name = by_name.into_iter().find(|row| row.1 == of_name)?.0;
+    let found = by_name.into_iter().find(|row| row.1 == of_name)?.0;
+    let names: Vec<_> = held.iter().map(|t| labels.op_name(case.program, t.buffer)).collect();
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).filter(|name| pattern::of(name) == found).collect();
+    let name = pattern::of_all(&names);
     Some((of_name.0, if of_name.1 > 1 { format!("{} arrays of `{name}`", of_name.1) } else { format!("`{name}`") }))
 }
 

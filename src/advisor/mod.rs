@@ -17,6 +17,7 @@ mod fragmentation;
 mod frozen;
 mod gathered;
 mod gradients;
+mod heads;
 mod idle_checkpoint;
 mod in_the_way;
 mod included;
@@ -128,7 +129,7 @@ pub struct BatchFit {
 }
 
 impl BatchFit {
-    /// What the batch is counted for: `per device`, `for every 2 devices together`.
+    /// What the batch is counted for: `per device`, `per group of 2 devices`.
     #[must_use]
     pub fn unit(&self) -> String {
         batch_size::unit(self.sharing)

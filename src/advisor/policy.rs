@@ -1,6 +1,5 @@
 //! Which policy of checkpoints helps with what a forward pass keeps: one that keeps what costs most to compute again.
 
-use super::attention;
 use super::finding::Finding;
 use super::idle_checkpoint::{AGAIN, BODY, CHECKPOINT};
 use super::library::Library;
@@ -17,28 +16,27 @@ use crate::model::{BufferId, FastSet};
 const NEARLY_ALL: f64 = 0.95;
 
 /// What to say of policies where a finding's buffers are kept for the backward pass; `None` where none helps.
-pub fn of_checkpoints(case: &ProgramContext<'_>, finding: &Finding) -> Option<String> {
+pub fn of_checkpoints(case: &ProgramContext<'_>, finding: &Finding) -> Option<&'static str> {
     // MaxText has policies of its own, of which `minimal` keeps products with weights.
     if Library::of(case) == Library::MaxText || is_simulation(case) {
         return None;
     }
     let own: FastSet<BufferId> = finding.buffers.iter().copied().collect();
     let held: Vec<&AtPeak> = case.peak.iter().filter(|t| own.contains(&t.buffer)).collect();
-    let said = if are_steps_checkpointed(case) { further(case, &held)? } else { cheap(case, &held)?.to_owned() };
-    Some(format!("{said}{}", attention::other_generator(case)))
+    if are_steps_checkpointed(case) { further(case, &held) } else { cheap(case, &held) }
 }
 
 /// What is left where layers are checkpointed already.
-fn further(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
+fn further(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<&'static str> {
     // Layers that are left are said with the saving.
     if stages::checkpointed(case, &stages::patterns(case, held)).is_some() {
         return None;
     }
     let saves = case.is_worth(case.saved(&case.try_out(&[Edit::Remat(EVERY.to_owned(), None)])));
     Some(if saves {
-        "there are checkpoints already, but not of all that is kept: of the layers that are left, too, or with a policy that saves less (without one, `jax.checkpoint` keeps the inputs alone)".to_owned()
+        "there are checkpoints already, but not of all that is kept: of the layers that are left, too, or with a policy that saves less (without one, `jax.checkpoint` keeps the inputs alone)"
     } else {
-        "the layers are checkpointed already, and what is kept are mostly their inputs: checkpoints around groups of two or more layers keep fewer of them".to_owned()
+        "the layers are checkpointed already, and what is kept are mostly their inputs: checkpoints around groups of two or more layers keep fewer of them"
     })
 }
 

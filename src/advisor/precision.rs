@@ -6,7 +6,7 @@ use super::program_context::{AtPeak, ProgramContext, Total};
 use super::simulation::is_simulation;
 use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
-use crate::analysis::what_if::{Arguments, Edit};
+use crate::analysis::what_if::{Arguments, Base, Edit, Role};
 use crate::model::{Bytes, ElementType, FastSet, capitalised, percent};
 
 /// Name of the rule.
@@ -44,12 +44,22 @@ fn are_stacks_narrow(case: &ProgramContext<'_>) -> bool {
     narrow > all / 2
 }
 
+/// Whether an argument is an average of the weights over many steps, by its name. In 16 bits it hardly moves where its decay
+/// is near 1, as bfloat16 has steps of 0.4 %.
+fn is_average_of_weights(path: &str) -> bool {
+    let mut words = path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.any(|word| matches!(word, "ema" | "ema_params" | "params_ema" | "polyak" | "average" | "averaged"))
+}
+
 /// Reports 32-bit weights and optimizer state of a program that computes in 16 bits.
 fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
     let is_meant = |row: usize| {
-        let buffer = case.memory.base[row].buffer;
-        matches!(classes.of(buffer), Class::Weight | Class::Optimizer)
+        let Base { buffer, role, .. } = &case.memory.base[row];
+        let buffer = *buffer;
+        let is_average = matches!(role, Role::Argument { path, .. } if is_average_of_weights(path));
+        !is_average
+            && matches!(classes.of(buffer), Class::Weight | Class::Optimizer)
             && case.node(buffer).is_some_and(|node| node.element_type.is_wide_float())
     };
     let rows: Vec<usize> = case.arguments().map(|argument| argument.0).filter(|&row| is_meant(row)).collect();

@@ -11,7 +11,7 @@ use crate::analysis::what_if::Edit;
 use crate::analysis::what_if::saved_for_backward::SavedForBackward;
 
 /// How many times as much as those of one kind all layers must save to be offered together.
-const NOTABLY: f64 = 1.15;
+const NOTABLY: f64 = 1.05;
 
 /// Patterns of the layers that hold some temporaries, such as `layer_*`, those that hold most first; empty if no layers
 /// repeat.

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use super::finding::{ChangesResults, Finding};
 use super::gathered::is_gather;
+use super::heads;
 use super::layout_copy::{copied_argument, sizes_in_memory};
+use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use crate::analysis::class::Class;
 use crate::analysis::flow::label::COPY_OF;
@@ -12,7 +14,7 @@ use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::padding::by_dimension;
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{
-    BufferId, Bytes, Category, ElementType, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline, percent,
+    BufferId, Bytes, Category, ElementType, InstructionId, Opcode, Program, ShapeNode, outline, percent,
 };
 
 /// Name of the rule.
@@ -242,30 +244,7 @@ fn is_paged(case: &ProgramContext<'_>) -> bool {
             .is_some_and(|node| node.element_type.is_index() && node.dimensions.len() > 1)
     };
     case.arguments().any(|(row, path, ..)| is_index(row) && (tells(path) || path.ends_with("tables")))
-        || case.program.instructions.ids().any(|at| is_paged_kernel(case.program, at))
-}
-
-fn is_paged_kernel(program: &Program, at: InstructionId) -> bool {
-    program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL)
-        && (program.text.op_name(at).contains("paged") || program.text.instruction_name(at).contains("paged"))
-}
-
-/// Whether a kernel that reads a paged cache takes more query heads than the cache has heads: they share them already.
-fn is_grouped(program: &Program, cache: &ShapeNode) -> bool {
-    let heads = |node: &ShapeNode| {
-        let mut last = node.dimensions.iter().rev();
-        Some((*last.next()?, *last.next()?))
-    };
-    let Some((size, own)) = heads(cache) else { return false };
-    let is_query = |row: &u32| {
-        let shape = program.shape_of(InstructionId(*row)).filter(|_| *row != NO_ROW);
-        let node = shape.map(|shape| shape.root()).filter(|node| node.dimensions.len() == 3);
-        node.and_then(heads).is_some_and(|(of_head, count)| of_head == size && count > own)
-    };
-    program
-        .instructions
-        .ids()
-        .any(|at| is_paged_kernel(program, at) && program.instructions.operands_of(at).iter().any(is_query))
+        || case.program.instructions.ids().any(|at| heads::is_paged_kernel(case.program, at))
 }
 
 /// Whether a loop collects the next values of some arguments, as results with memory of their own.
@@ -395,12 +374,21 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push(format!("shard it over the {devices} devices {along}; it shrinks exactly in proportion"));
     }
     if case.is_worth(copies) {
-        let how = if case.program.instructions.opcode.contains(&Opcode::WHILE) {
-            "carry it through the loop and update it in place (`jax.lax.dynamic_update_slice` on the carry of `jax.lax.fori_loop` or `scan`), instead of scanning over it and collecting the results"
-        } else {
+        let how = if !case.program.instructions.opcode.contains(&Opcode::WHILE) {
             "update it in place (`jax.lax.dynamic_update_slice`), and read nothing of the old one after that"
+        } else if Library::of(case) == Library::Linen {
+            "carry it through the loop and update it in place (`nn.scan` with `variable_carry` for it instead of `variable_axes`, each layer writing its own part with `jax.lax.dynamic_update_slice`), instead of scanning over it and collecting the results"
+        } else {
+            "carry it through the loop and update it in place (`jax.lax.dynamic_update_slice` on the carry of `jax.lax.fori_loop` or `scan`), instead of scanning over it and collecting the results"
         };
-        finding.advice.push(format!("{} of temporaries are second copies of it: {how}", Bytes(copies).short()));
+        let families: Vec<usize> = second.iter().filter_map(|copy| case.memory.families.of(copy.0)).collect();
+        let saved = case.saved(&case.memory.without(case.program, &families));
+        let less = if case.is_worth(saved) {
+            format!(", without which it takes up to {} less, with the same results", Bytes(saved).short())
+        } else {
+            String::new()
+        };
+        finding.advice.push(format!("{} of temporaries are second copies of it{less}: {how}", Bytes(copies).short()));
     }
     if case.is_worth(widened) {
         finding.advice.push(format!(
@@ -439,8 +427,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             node.is_none_or(|node| node.dimensions.len() < 4 || node.dimensions.iter().rev().nth(1) != Some(&1));
         let mut others =
             vec!["a cache no longer than the window in layers with sliding-window attention, if not done yet"];
-        if has_heads && !node.is_some_and(|node| is_grouped(case.program, node)) {
-            others.insert(0, "fewer key and value heads (grouped-query attention), if not in use yet");
+        if has_heads && !heads::are_shared(case, node) {
+            others.insert(0, "a model with fewer key and value heads (grouped-query attention), if not in use yet");
         }
         if !is_paged {
             others.push("a paged cache");

@@ -8,6 +8,7 @@ use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::{batch_size, fragmentation, layout_copy, padding, precision};
 use crate::analysis::class::Class;
+use crate::analysis::flow::label::COPY_OF;
 use crate::analysis::flow::loops::{Role, is_written_by_users};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope::path;
@@ -246,6 +247,10 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
         }
         return false;
     }
+    if kinds.is_some_and(Kinds::has_indices) {
+        finding.advice.push(Library::of(case).without_argmax());
+    }
+    finding.advice.extend(cast_later(case, held));
     let may_be_cut = kinds.is_some_and(Kinds::may_be_cut);
     let shuffled = held.iter().take(MOST).find_map(|t| in_another_order(case, t, held));
     let is_shuffled = shuffled.is_some();
@@ -287,6 +292,28 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
     is_shuffled
 }
 
+/// Where whole arguments are cast ahead of a loop that reads parts of them, such as a replay memory: what helps.
+fn cast_later(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
+    let is_loop = case.program.instructions.opcode.contains(&Opcode::WHILE);
+    let labels = case.analysis.labels(case.program);
+    let is_cast = |t: &&&AtPeak| {
+        let label = labels.of(case.program, t.buffer).unwrap_or_default().text;
+        let path = label.strip_prefix(COPY_OF).map(str::trim_start);
+        let argument = path.and_then(|path| case.arguments().find(|argument| argument.1 == path));
+        let before = argument.and_then(|(row, ..)| case.node(case.memory.base[row].buffer));
+        before.zip(case.node(t.buffer)).is_some_and(|(before, now)| {
+            before.element_type != now.element_type && outline(&before.dimensions) == outline(&now.dimensions)
+        })
+    };
+    let bytes = held.iter().take(MOST).filter(is_cast).map(|t| t.size).total();
+    (is_loop && case.is_worth(bytes)).then(|| {
+        format!(
+            "{} of it are whole arguments in another type: cast inside the loop what a step takes of them, after it is sampled or sliced, or keep them in that type",
+            Bytes(bytes).short()
+        )
+    })
+}
+
 /// What is checkpointed, in words: layers, or of programs that have none the steps of their loops.
 fn checkpointed(case: &ProgramContext<'_>) -> &'static str {
     if case.has_steps_alone() { "the steps of the loop" } else { "the layers" }
@@ -309,11 +336,12 @@ fn checkpoint(case: &ProgramContext<'_>, finding: &mut Finding, findings: &[Find
             return;
         }
     }
+    let are_of_forward = || case.peak.iter().any(|t| case.name(t.family).contains("jvp("));
     let are_floats = || {
         let floats = case.peak.iter().filter(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_float()));
         floats.map(|t| t.size).total().saturating_mul(2) > case.peak.iter().map(|t| t.size).total()
     };
-    if !are_others && are_floats() {
+    if !are_others && are_of_forward() && are_floats() {
         finding
             .advice
             .push("if they are kept for the backward pass, `jax.checkpoint` around what computes them".to_owned());

@@ -29,6 +29,30 @@ pub fn of(name: &str) -> String {
     pattern
 }
 
+/// The pattern of names that are alike: `*` in place of the numbers in which they differ. Of names that are not alike, that
+/// of the first.
+#[must_use]
+pub fn of_all(names: &[&str]) -> String {
+    let Some((first, others)) = names.split_first() else { return String::new() };
+    let others: Vec<Vec<&str>> = others.iter().map(|name| numbers(name)).collect();
+    let mut pattern = String::with_capacity(first.len());
+    let mut rest = *first;
+    for (place, number) in numbers(first).into_iter().enumerate() {
+        let at = rest.find(number).unwrap_or(0);
+        pattern.push_str(&rest[..at]);
+        let is_same = others.iter().all(|other| other.get(place) == Some(&number));
+        pattern.push_str(if is_same { number } else { "*" });
+        rest = &rest[at + number.len()..];
+    }
+    pattern.push_str(rest);
+    pattern
+}
+
+/// The numbers in a name, in order.
+fn numbers(name: &str) -> Vec<&str> {
+    name.split(|c: char| !c.is_ascii_digit()).filter(|number| !number.is_empty()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +61,14 @@ mod tests {
     fn names_of_all_layers_are_one() {
         assert_eq!(of("layer_12: add"), of("layer_3: add"));
         assert_eq!(of("layer_12/mlp_2"), "layer_*/mlp_*");
+    }
+
+    #[test]
+    fn numbers_that_all_names_have_stay() {
+        assert_eq!(of_all(&["jit(a2c_step)/layer_1/mul", "jit(a2c_step)/layer_12/mul"]), "jit(a2c_step)/layer_*/mul");
+        assert_eq!(of_all(&["layer_1/mul_1", "layer_1/mul_1"]), "layer_1/mul_1");
+        assert_eq!(of_all(&["conv1_1", "conv1_12", "conv2_1"]), "conv*_*");
+        assert_eq!(of_all(&[]), "");
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl<'a> State<'a> {
         let largest = rows.iter().copied().max_by_key(|&row| self.base(row).size);
         if let Some(now) = largest.map(parts_of).filter(|&now| now > 1 && now.saturating_mul(parts) > devices) {
             self.warn(format!(
-                "they are divided over {now} of the {devices} devices already: {parts} times as many parts are for {} devices",
+                "they are divided into {now} parts over {devices} devices already: {parts} times as many parts need {} devices",
                 now.saturating_mul(parts)
             ));
         }

@@ -293,7 +293,7 @@ fn sentence(batch: &BatchReport) -> String {
     let (fits, may_fit, unit) = (batch.largest_that_fits, batch.largest_that_may_fit, &batch.unit);
     // So far beyond, the number says nothing.
     let maybe = if fits > 0 && may_fit > fits.saturating_mul(MOST_APART) {
-        "; more cannot be ruled out, as the compiler may recompute more".to_owned()
+        "; a larger one may still fit, as the compiler may recompute more".to_owned()
     } else if may_fit > fits {
         format!("; {} cannot be ruled out, as the compiler may recompute more", up_to(may_fit))
     } else {

@@ -85,7 +85,7 @@ fn sentences(space: &ScaleSpace) -> Vec<String> {
             let point = space.points.iter().find(|point| point.value == largest);
             let margin = if point.is_some_and(may_fit) { ", by a narrow margin" } else { "" };
             let is_open = space.points.iter().any(|point| point.value > largest && may_fit(point));
-            let more = if is_open { "; more cannot be ruled out, as the compiler may recompute" } else { "" };
+            let more = if is_open { "; a larger one may still fit, as the compiler may recompute more" } else { "" };
             found.push(format!(
                 "Predicted to fit: {} up to about {}{margin}{more}.",
                 space.varies,
