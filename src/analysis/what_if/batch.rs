@@ -69,7 +69,13 @@ pub fn data_arguments(
         sharding.filter(|sharding| sharding.parts() > 1).map_or(&[][..], |sharding| sharding.tiles.as_slice())
     };
     let is_kept = |base: &Base| matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer);
-    let of_graphs = graph_sizes(program, bases, is_kept);
+    let mut of_graphs = graph_sizes(program, bases, is_kept);
+    // A number for each sample, such as how long its text is, says where its part of a cache is written.
+    for base in bases.iter().filter(|base| classes.of(base.buffer) == Class::Cache) {
+        if let Some(size) = node_of(program, base).and_then(|node| node.dimensions.first()) {
+            of_graphs.remove(size);
+        }
+    }
     // Sizes and divisions of leading dimensions that are sharded.
     let leading: FastSet<(i64, i64)> = bases
         .iter()
