@@ -353,7 +353,7 @@ fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     let largest = held.first().and_then(|t| case.node(t.buffer));
     let small = largest.and_then(|scores| case.memory.small_heads(case.program, scores));
     let padded = small.map_or_else(String::new, |elements| {
-        format!(" Both pad heads of {elements} elements to {BLOCK}, which is counted.")
+        format!(" Both kernels pad heads of {elements} elements to {BLOCK}; the saving allows for it.")
     });
     format!(
         " Of each row of scores, splash attention keeps one number for the backward pass and JAX's flash attention {two}; they are not counted here.{padded}"

@@ -68,7 +68,8 @@ impl Library {
             (Self::Equinox, has("equinox")),
             (Self::Haiku, has("haiku")),
             (Self::Nnx, has("flax/nnx") && !has("flax/linen")),
-            (Self::Linen, has("flax/linen") || has("gemma")),
+            // Its train state is what is left of a module whose own files are in no frame.
+            (Self::Linen, has("flax/linen") || has("flax/training") || has("gemma")),
         ]
         .into_iter()
         .find(|row| row.1)
@@ -513,6 +514,7 @@ mod tests {
         );
         assert_eq!(library(&[&of("keras/src/layers/layer.py")]), Library::Keras);
         assert_eq!(library(&[&of("flax/linen/module.py"), &of("optax/base.py")]), Library::Linen);
+        assert_eq!(library(&[&of("flax/training/train_state.py")]), Library::Linen);
         assert_eq!(library(&["/home/user/train.py"]), Library::Jax);
         assert_eq!(library(&[&of("haliax/nn/scan.py"), &of("equinox/_module.py")]), Library::Haliax);
         assert_eq!(library(&[&of("haliax/core.py"), &of("equinox/_module.py")]), Library::Equinox);

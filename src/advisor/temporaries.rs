@@ -252,10 +252,15 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
     }
     finding.advice.extend(cast_later(case, held));
     let may_be_cut = kinds.is_some_and(Kinds::may_be_cut);
-    let shuffled = held.iter().take(MOST).find_map(|t| in_another_order(case, t, held));
+    let shuffled = held.iter().take(MOST).find_map(|t| Some((t, in_another_order(case, t, held)?)));
     let is_shuffled = shuffled.is_some();
+    if let Some((copy, _)) = shuffled {
+        // Results stay the same.
+        case.at_stake_without(finding, &[copy.family], ", if they are not gathered as a whole");
+        finding.severity = finding.severity.max(case.severity());
+    }
     let classes = case.analysis.classes(case.program);
-    if shuffled.is_some_and(|source| classes.of(source.buffer) == Class::Cache) {
+    if shuffled.is_some_and(|(_, source)| classes.of(source.buffer) == Class::Cache) {
         finding.advice.push("rows of the cache gathered in another order are a copy of all of them: reorder the cache of one layer at a time, inside the loop over the layers, or keep for each sequence the indices of its rows instead".to_owned());
     } else if is_shuffled {
         finding.advice.push("rows gathered in another order are a copy of all of them: gather those of one part where it is used, inside the loop over the parts (shuffle the indices, not the samples)".to_owned());

@@ -378,22 +378,23 @@ impl Memory {
     /// what was predicted at first sight, before any rule was mended on them (sets 13 to 24 of `tests/predictions`,
     /// all of them for TPUs).
     pub(super) fn band(&self, kinds: Kinds) -> String {
-        let or_vmem = if self.vmem > 0 { " or the VMEM's size" } else { "" };
+        let or_vmem =
+            if self.vmem > 0 { format!(" (or {}, the size of VMEM)", Bytes(self.vmem).short()) } else { String::new() };
         let measured = [
-            (kinds.donation, "donation", (54, 57), "10 %, 45 within 3 %".to_owned()),
-            (kinds.dimension, "another size", (52, 66), "10 %, 46 within 3 %".to_owned()),
-            (kinds.batch, "another batch", (215, 279), format!("10 %{or_vmem}, 180 within 3 %")),
+            (kinds.donation, "donation", (54, 57), "10 %, 45 to within 3 %".to_owned()),
+            (kinds.dimension, "another size", (52, 66), "10 %, 46 to within 3 %".to_owned()),
+            (kinds.batch, "another batch", (215, 279), format!("10 %{or_vmem}, 180 to within 3 %")),
             (kinds.dtype, "another type", (18, 27), format!("10 %{or_vmem}")),
             (kinds.compute, "computing in another type", (28, 50), "10 %".to_owned()),
             (kinds.sharding, "sharding", (28, 43), "22 %; arguments and results are exact".to_owned()),
             (kinds.constrain, "constrained activations", (3, 8), "10 %".to_owned()),
             (kinds.parts, "computing in parts", (45, 53), "10 %".to_owned()),
-            (kinds.remat, "checkpoints", (146, 184), "22 %, 121 within 10 %".to_owned()),
+            (kinds.remat, "checkpoints", (146, 184), "22 %, 121 to within 10 %".to_owned()),
         ];
         let on_tpus = if self.is_gpu { " for TPUs" } else { "" };
         let of = |(_, what, (near, programs), within): &(bool, &str, (u32, u32), String)| {
             format!(
-                "{what}: of {programs} programs{on_tpus} that were really changed so, {near} took what was predicted within {within}"
+                "{what}: {near} of {programs} programs{on_tpus} that were really changed like this needed what was predicted to within {within}"
             )
         };
         let parts: Vec<String> = measured.iter().filter(|row| row.0).map(of).collect();
