@@ -456,6 +456,11 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
         finding.advice.push("the layers are checkpointed already, as their operation names show; what is left is their inputs and what lies between them".to_owned());
         return false;
     }
+    if stages::keep_inputs_alone(case, &patterns, held) {
+        in_parts(case, finding, 0);
+        finding.advice.push(policy::GROUPS.to_owned());
+        return false;
+    }
     let Some(patterns) = stages::worthwhile(case, patterns) else {
         in_parts(case, finding, 0);
         finding.advice.push("`jax.checkpoint` around each block of layers, not around the whole model, which leaves the peak as it is; no repeated blocks are recognised in the names (a `jax.named_scope` around each, with its number, would show what checkpointing it saves)".to_owned());

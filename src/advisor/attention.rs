@@ -342,7 +342,7 @@ fn are_shifted(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
 /// the backward kernel of JAX's flash attention reads as soon as it has their numbers.
 fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     if case.memory.is_gpu {
-        return " Of each row of scores, block-wise attention keeps one number for the backward pass, which is not counted here."
+        return " Not counted is the number that block-wise attention keeps of each row for the backward pass."
             .to_owned();
     }
     let two = if held.iter().any(|t| case.memory.kept.is_stack(t.family)) {
@@ -356,7 +356,7 @@ fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
         format!(" Both kernels pad heads of {elements} elements to {BLOCK}; the saving allows for it.")
     });
     format!(
-        " Of each row of scores, splash attention keeps one number for the backward pass and JAX's flash attention {two}; they are not counted here.{padded}"
+        " Not counted are the numbers that these kernels keep of each row for the backward pass: splash attention one, JAX's flash attention {two}.{padded}"
     )
 }
 

@@ -49,7 +49,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.is_guess = true;
     finding.at_most = Some("at most: data in transfer to or from the device still takes room".to_owned());
     finding.advice.push(Library::of(case).offload_state().to_owned());
-    finding.advice.extend(host_memory(case, bytes).map(|need| format!("{need} of host memory for it")));
+    finding.advice.extend(host_memory(case, bytes).map(|need| format!("{need} of host memory for this")));
     if case.memory.has_backward() {
         let (library, stacks) = (Library::of(case), &case.memory.kept.stacks);
         // Where scans save the inputs of layers alone, these are what is left.

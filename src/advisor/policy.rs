@@ -15,6 +15,9 @@ use crate::model::{BufferId, FastSet};
 /// Share of what is kept from which on a policy that keeps it saves nothing.
 const NEARLY_ALL: f64 = 0.95;
 
+/// What helps where layers are checkpointed and their inputs are what is kept.
+pub const GROUPS: &str = "the layers are checkpointed already, and what is kept are mostly their inputs: checkpoints around groups of two or more layers keep fewer of them";
+
 /// What to say of policies where a finding's buffers are kept for the backward pass; `None` where none helps.
 pub fn of_checkpoints(case: &ProgramContext<'_>, finding: &Finding) -> Option<&'static str> {
     // MaxText has policies of its own, of which `minimal` keeps products with weights.
@@ -36,7 +39,7 @@ fn further(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<&'static str> 
     Some(if saves {
         "there are checkpoints already, but not of all that is kept: of the layers that are left, too, or with a policy that saves less (without one, `jax.checkpoint` keeps the inputs alone)"
     } else {
-        "the layers are checkpointed already, and what is kept are mostly their inputs: checkpoints around groups of two or more layers keep fewer of them"
+        GROUPS
     })
 }
 

@@ -230,6 +230,9 @@ fn report(
     if is_state {
         seen_in_16_bits(case, &mut finding, rows);
     }
+    if class == Class::Cache {
+        in_8_bits(case, &mut finding, rows, &names);
+    }
     case.stake(&mut finding, bytes);
     finding.title = format!(
         "{words} take{} {} of the peak: {}{of}",
@@ -296,6 +299,13 @@ fn report(
     } else {
         (advice, over_devices(case, rows, bytes))
     };
+    let advice = if devices.starts_with(';') {
+        advice
+            .replace("sharded over devices", "sharded over more devices")
+            .replace("shard it along", "shard it further along")
+    } else {
+        advice
+    };
     finding.advice.push(format!("{advice}{devices}"));
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
     findings.push(finding);
@@ -321,6 +331,20 @@ fn seen_in_16_bits(case: &ProgramContext<'_>, finding: &mut Finding, rows: &[(u6
     if case.is_worth(wide.iter().map(|&row| case.memory.base[row].size).total()) {
         let names = case.names_of_wide(&wide);
         case.fill(finding, vec![Edit::Dtype(Arguments(names), ElementType::BF16)]);
+    }
+}
+
+/// A cache can be kept in 8 bits: attaches that change.
+fn in_8_bits(case: &ProgramContext<'_>, finding: &mut Finding, rows: &[(u64, usize)], names: &[String]) {
+    let is_wide = |row: usize| {
+        let node = case.node(case.memory.base[row].buffer);
+        node.is_some_and(|node| node.element_type.is_float() && node.element_type.storage_bits() > 8)
+    };
+    let Some(to) = ElementType::from_name("f8e4m3fn").filter(|_| rows.iter().all(|row| is_wide(row.1))) else { return };
+    let mut tried = case.finding(finding.rule);
+    if case.is_worth(case.fill(&mut tried, vec![Edit::Dtype(Arguments(names.to_vec()), to)])) {
+        finding.effect = tried.effect;
+        finding.changes_results = ChangesResults::Yes;
     }
 }
 
@@ -378,7 +402,7 @@ fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) ->
         )
     } else {
         format!(
-            ": divided over all {devices} already; over {twice}, {} would be left on each",
+            "; divided over all {devices} devices already, over {twice} it leaves {} on each",
             Bytes(bytes / 2).short()
         )
     }

@@ -13,6 +13,9 @@ use crate::analysis::what_if::saved_for_backward::SavedForBackward;
 /// How many times as much as those of one kind all layers must save to be offered together.
 const NOTABLY: f64 = 1.05;
 
+/// Most arrays that a layer takes as its input, such as nodes and edges of a graph, with a copy of one.
+const MOST_INPUTS: usize = 3;
+
 /// Patterns of the layers that hold some temporaries, such as `layer_*`, those that hold most first; empty if no layers
 /// repeat.
 pub(super) fn patterns(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<String> {
@@ -63,6 +66,18 @@ pub(super) fn checkpointed(case: &ProgramContext<'_>, patterns: &[String]) -> Op
     let again = again.filter_map(|family| Some(kept.layer(family)?.name.as_str())).filter(|name| is_meant(name));
     // One of many is what lies next to a loss in parts, which has a checkpoint of its own.
     part_of(names, again).filter(|&(done, all)| done > 1 || all <= 2)
+}
+
+/// Whether all layers of some patterns are computed again, and a few of the temporaries that are kept are of each: their inputs.
+pub(super) fn keep_inputs_alone(case: &ProgramContext<'_>, patterns: &[String], held: &[&AtPeak]) -> bool {
+    let kept = &case.memory.kept;
+    let bare = |family: usize| kept.layer(family).map(|layer| layer.name.rsplit('/').next().unwrap_or_default());
+    let is_meant = |family: usize| kept.layer(family).is_some_and(|layer| patterns.contains(&layer.pattern));
+    let of_layers: Vec<usize> = held.iter().map(|t| t.family).filter(|&family| is_meant(family)).collect();
+    let layers: BTreeSet<&str> = of_layers.iter().filter_map(|&family| bare(family)).collect();
+    let is_again = |family: &usize| SavedForBackward::is_checkpointed(case.name(*family));
+    let again: BTreeSet<&str> = case.families_of(Pass::Recomputed).filter(is_again).filter_map(bare).collect();
+    layers.len() > 1 && of_layers.len() <= MOST_INPUTS * layers.len() && layers.is_subset(&again)
 }
 
 /// How many of some layers, by their names, are among others that are checkpointed, and how many they are; `None` where it

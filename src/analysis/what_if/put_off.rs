@@ -268,7 +268,7 @@ impl State<'_> {
 
     /// Whether gradients are put off though every device has all of the training state.
     pub(super) fn puts_off_whole(&self) -> bool {
-        self.divided().is_none() && self.share_put_off().is_some_and(|(share, _)| share > 0.0)
+        self.divided().is_none() && self.puts_off_any()
     }
 
     /// Whether weights are divided over more devices than those of the batch, too.
@@ -277,9 +277,9 @@ impl State<'_> {
         parts > 1 && i64::from(self.program.devices()) > parts
     }
 
-    /// Whether the compiler puts off gradients of weights for certain.
-    pub(super) fn surely_puts_off(&self) -> bool {
-        self.share_put_off().is_some_and(|(share, _)| share >= 1.0)
+    /// Whether the compiler puts off gradients of weights, all or some of them.
+    pub(super) fn puts_off_any(&self) -> bool {
+        self.share_put_off().is_some_and(|(share, _)| share > 0.0)
     }
 
     /// What is said of gradients that are put off, and take some bytes.
@@ -289,9 +289,14 @@ impl State<'_> {
             Some(Divided::Weights) => "the weights are divided over the devices of the batch",
             None => "gradients are added up over the devices of the batch",
         };
+        let more = match self.share_put_off() {
+            Some((share, _)) if share < 1.0 => {
+                format!("is counted here as {} more and may be several times that", bytes.short())
+            }
+            _ => format!("takes up to about {} more and is counted here", bytes.short()),
+        };
         format!(
-            "the layers are not a scan, and {divided}: for these devices the compiler then puts off the gradients of the weights until the backward pass is through, so that what they are made from is live for all layers at once, which takes up to about {} more and is counted here; a scan over the layers, each checkpointed, keeps it to one layer at a time",
-            bytes.short()
+            "the layers are not a scan, and {divided}: for these devices the compiler then puts off the gradients of the weights until the backward pass is through, so that what they are made from is live for all layers at once, which {more}; a scan over the layers, each checkpointed, keeps it to one layer at a time"
         )
     }
 

@@ -292,7 +292,7 @@ impl State<'_> {
     /// the compiler postpones gradients only as long as that costs nothing.
     pub(super) fn order_backward_pass(&mut self) {
         let memory = self.memory;
-        if self.surely_puts_off() {
+        if self.puts_off_any() {
             return;
         }
         let Some(turn) = &memory.kept.turn else { return };
