@@ -16,6 +16,7 @@ use super::stages;
 use crate::analysis::class::Class;
 use crate::analysis::flow::collective::is_gathered;
 use crate::analysis::flow::loops::Role as LoopRole;
+use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
@@ -550,11 +551,19 @@ fn in_parts(case: &ProgramContext<'_>, finding: &mut Finding, least: u64) -> boo
 }
 
 fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
+    let is_in_name = |layer: &Layer, name: &str| name.contains(layer.name.rsplit('/').next().unwrap_or_default());
+    let is_named =
+        |t: &&AtPeak| case.memory.kept.layer(t.family).is_some_and(|layer| is_in_name(layer, case.name(t.family)));
+    // Elsewhere layers are told by what their weights are called, or by where they come.
+    let are_named = held.iter().any(is_named);
     let mut scopes: BTreeMap<String, u64> = BTreeMap::new();
     for t in held {
-        let layer = case.memory.kept.layer(t.family).map(|layer| layer.name.clone());
-        let named = || jvp_scope(case.name(t.family)).map(|pass| pass.scope).filter(|scope| !is_einsum(scope));
-        let scope = layer.unwrap_or_else(|| named().unwrap_or_default().to_owned());
+        let name = case.name(t.family);
+        let named = jvp_scope(name).map(|pass| pass.scope).filter(|scope| !scope.is_empty() && !is_einsum(scope));
+        // What is made for a layer before it, such as the encoding of its input, has a scope of its own.
+        let is_inside = |layer: &&Layer| !are_named || named.is_none() || is_in_name(layer, name);
+        let layer = case.memory.kept.layer(t.family).filter(is_inside).map(|layer| layer.name.clone());
+        let scope = layer.unwrap_or_else(|| named.unwrap_or_default().to_owned());
         let scope = with_parent(scope, case.name(t.family));
         let entry = scopes.entry(scope).or_default();
         *entry = entry.saturating_add(t.size);

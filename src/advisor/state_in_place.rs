@@ -459,6 +459,26 @@ mod tests {
         found.into_iter().flat_map(|finding| finding.advice).collect()
     }
 
+    /// Advice for a cache beside weights that make so many features of queries, and 512 of keys.
+    fn advice_by_weights(queries: i64) -> Vec<String> {
+        let mut sketch = Sketch::default();
+        let cache = sketch.argument(array(&[4096, 32, 4, 128], &[3, 2, 1, 0]), "kv_caches[0]");
+        let query = sketch.argument(array(&[64, queries], &[1, 0]), "params['layer']['q_proj']['kernel']");
+        let key = sketch.argument(array(&[64, 512], &[1, 0]), "params['layer']['k_proj']['kernel']");
+        let shape = array(&[8, 64], &[1, 0]);
+        let read = sketch.instruction(Opcode::FUSION, shape, &[query, key, cache], "jit(f)/dot_general");
+        sketch.alloc(read);
+        sketch.free(read);
+        sketch.findings(1 << 30, run).into_iter().flat_map(|finding| finding.advice).collect()
+    }
+
+    #[test]
+    fn grouped_queries_are_known_by_the_weights_of_queries_and_keys() {
+        let is_offered = |queries| advice_by_weights(queries).iter().any(|words| words.contains("grouped-query"));
+        assert!(is_offered(512), "{:?}", advice_by_weights(512));
+        assert!(!is_offered(2048));
+    }
+
     #[test]
     fn grouped_queries_are_offered_only_where_they_are_not_in_use() {
         let is_offered = |query_heads| advice(query_heads).iter().any(|words| words.contains("grouped-query"));
