@@ -43,8 +43,11 @@ const FEW: usize = 8;
 impl Met {
     /// Adds sorted ranges: where there are many, in one walk along both lists.
     fn add(&mut self, others: &[(u64, u64)]) {
+        let Some((first, last)) = others.first().zip(others.last()) else { return };
         if self.ranges.is_empty() {
             self.ranges.extend_from_slice(others);
+        } else if self.ranges.len() == 1 && self.ranges[0].0 <= first.0 && last.1 <= self.ranges[0].1 {
+            // Mostly what lives longest leaves no gap at all.
         } else if others.len() < self.ranges.len() / FEW {
             for &range in others {
                 merge(&mut self.ranges, range);
@@ -59,28 +62,32 @@ impl Met {
 
 /// Appends to `united` what two sorted lists of ranges come to.
 fn unite(one: &[(u64, u64)], other: &[(u64, u64)], united: &mut Ranges) {
-    let (mut ones, mut others) = (one.iter().copied(), other.iter().copied());
-    let (mut one, mut other) = (ones.next(), others.next());
+    united.reserve(one.len() + other.len());
+    let (mut ones, mut others) = (one, other);
     let mut last: Option<(u64, u64)> = None;
     loop {
-        let next = match (one, other) {
-            (Some(first), Some(second)) if first.0 <= second.0 => {
-                one = ones.next();
-                first
+        let next = match (ones, others) {
+            ([first, rest @ ..], [second, ..]) if first.0 <= second.0 => {
+                ones = rest;
+                *first
             }
-            (_, Some(second)) => {
-                other = others.next();
-                second
+            (_, [second, rest @ ..]) => {
+                others = rest;
+                *second
             }
-            (Some(first), None) => {
-                one = ones.next();
-                first
+            ([first, rest @ ..], []) => {
+                ones = rest;
+                *first
             }
-            (None, None) => break,
+            ([], []) => break,
         };
         match &mut last {
             Some(last) if next.0 <= last.1 => last.1 = last.1.max(next.1),
-            _ => united.extend(last.replace(next)),
+            _ => {
+                if let Some(done) = last.replace(next) {
+                    united.push(done);
+                }
+            }
         }
     }
     united.extend(last);
