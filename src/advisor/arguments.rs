@@ -77,8 +77,8 @@ fn divide(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) {
     let is_large = |row: usize| case.memory.base[row].size.saturating_mul(MANY) >= bytes;
     let meant: Vec<&str> = case.arguments().filter(|a| !case.is_data(a.0) && is_large(a.0)).map(|a| a.1).collect();
     // Of caches that hold the batch, weights are a small part.
-    let are_named: u64 = case.arguments().filter(|a| !case.is_data(a.0)).map(|a| case.memory.base[a.0].size).total();
-    if are_named.saturating_mul(2) < bytes {
+    let named: u64 = case.arguments().filter(|a| !case.is_data(a.0)).map(|a| case.memory.base[a.0].size).total();
+    if named.saturating_mul(2) < bytes {
         return;
     }
     let others: Vec<&str> = case.arguments().filter(|a| case.is_data(a.0)).map(|a| a.1).collect();

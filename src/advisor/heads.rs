@@ -41,6 +41,7 @@ fn are_by_weights(case: &ProgramContext<'_>) -> bool {
     by_path.iter().any(is_wider)
 }
 
+/// Whether an instruction is a kernel that reads a paged cache, by its names.
 pub fn is_paged_kernel(program: &Program, at: InstructionId) -> bool {
     program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL)
         && (program.text.op_name(at).contains("paged") || program.text.instruction_name(at).contains("paged"))

@@ -4,7 +4,7 @@ use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
 use crate::analysis::class::{Class, origin};
 use crate::analysis::what_if::Role;
-use crate::model::{BufferId, Bytes, ShapeNode, percent};
+use crate::model::{BufferId, Bytes, FastSet, ShapeNode, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "layout_copy";
@@ -63,19 +63,27 @@ fn copied_or_written(case: &ProgramContext<'_>, t: &AtPeak) -> Option<usize> {
     copied_argument(case, t.buffer).or_else(|| copied_argument(case, case.root(t)).filter(is_meant))
 }
 
-/// Whether another value lies in the memory of an argument at the peak, where the argument is donated: without the copy,
-/// that value would need memory of its own.
-fn is_memory_in_use(case: &ProgramContext<'_>, row: usize) -> bool {
-    let own = case.memory.base[row].buffer;
-    let allocation = case.program.buffers.allocation_of(own);
-    let is_other = |buffer: BufferId| buffer != own && case.program.buffers.allocation_of(buffer) == allocation;
-    allocation.is_some() && case.space.at_peak.buffers().any(is_other)
+/// The copies whose argument's own memory is not in use for another value at the peak, as it may be where the argument is
+/// donated: without the copy, that value would need memory of its own.
+fn without_borrowed<'a>(case: &ProgramContext<'_>, found: Vec<(&'a AtPeak, usize)>) -> Vec<(&'a AtPeak, usize)> {
+    let own: FastSet<BufferId> = found.iter().map(|&(_, row)| case.memory.base[row].buffer).collect();
+    let others = case.space.at_peak.buffers().filter(|buffer| !own.contains(buffer));
+    let in_use: FastSet<_> = others.filter_map(|buffer| case.program.buffers.allocation_of(buffer)).collect();
+    let is_free = |&(_, row): &(&AtPeak, usize)| {
+        let allocation = case.program.buffers.allocation_of(case.memory.base[row].buffer);
+        allocation.is_none_or(|allocation| !in_use.contains(&allocation))
+    };
+    found.into_iter().filter(is_free).collect()
 }
 
 /// Looks for copies of whole arguments in another layout.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
-    let copies = case.peak.iter().filter_map(|t| Some((t, copied_or_written(case, t)?)));
-    let found: Vec<(&AtPeak, usize)> = copies.filter(|copy| !is_memory_in_use(case, copy.1)).collect();
+    let copies: Vec<(&AtPeak, usize)> =
+        case.peak.iter().filter_map(|t| Some((t, copied_or_written(case, t)?))).collect();
+    if copies.is_empty() {
+        return;
+    }
+    let found = without_borrowed(case, copies);
     let bytes: u64 = found.iter().map(|f| f.0.size).total();
     if !case.is_worth(bytes) {
         return;

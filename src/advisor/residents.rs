@@ -297,14 +297,10 @@ fn report(
         );
         (others, String::new())
     } else {
-        (advice, over_devices(case, rows, bytes))
-    };
-    let advice = if devices.starts_with(';') {
-        advice
-            .replace("sharded over devices", "sharded over more devices")
-            .replace("shard it along", "shard it further along")
-    } else {
-        advice
+        let (devices, are_all) = over_devices(case, rows, bytes);
+        let more =
+            || advice.replace("over devices", "over more devices").replace("shard it along", "shard it further along");
+        (if are_all { more() } else { advice }, devices)
     };
     finding.advice.push(format!("{advice}{devices}"));
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
@@ -376,12 +372,12 @@ fn in_fewer_bits(case: &ProgramContext<'_>, finding: &mut Finding, rows: &[(u64,
     }
 }
 
-/// How the largest of some arguments are sharded now, and what is left of all on each device if over twice as many; empty
-/// on a single device.
-fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) -> String {
+/// How the largest of some arguments are sharded now, and what is left of all on each device if over twice as many; and
+/// whether all devices divide them already.
+fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) -> (String, bool) {
     let devices = case.program.devices();
     if devices <= 1 || case.program.parameter_shardings.is_empty() {
-        return format!(": over 2, {} would be left on each", Bytes(bytes / 2).short());
+        return (format!(": over 2, {} would be left on each", Bytes(bytes / 2).short()), false);
     }
     let twice = u64::from(devices).saturating_mul(2);
     // Bytes by the parts that they are divided into, of which those of most count.
@@ -392,7 +388,7 @@ fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) ->
     }
     let whole = by_parts.get(&1).copied().unwrap_or(0);
     let divided = by_parts.into_iter().max_by_key(|found| found.1).map_or(1, |found| found.0).unsigned_abs();
-    if whole.saturating_mul(2) > bytes {
+    let words = if whole.saturating_mul(2) > bytes {
         format!(": now every device holds {} in full", Bytes(whole).short())
     } else if divided < u64::from(devices) {
         format!(
@@ -401,11 +397,10 @@ fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) ->
             Bytes((bytes as f64 * divided as f64 / f64::from(devices)) as u64).short()
         )
     } else {
-        format!(
-            "; divided over all {devices} devices already, over {twice} it leaves {} on each",
-            Bytes(bytes / 2).short()
-        )
-    }
+        let half = Bytes(bytes / 2).short();
+        return (format!("; divided over all {devices} devices already, over {twice} it leaves {half} on each"), true);
+    };
+    (words, false)
 }
 
 #[cfg(test)]

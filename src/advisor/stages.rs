@@ -70,6 +70,9 @@ pub(super) fn checkpointed(case: &ProgramContext<'_>, patterns: &[String]) -> Op
 
 /// Whether all layers of some patterns are computed again, and a few of the temporaries that are kept are of each: their inputs.
 pub(super) fn keep_inputs_alone(case: &ProgramContext<'_>, patterns: &[String], held: &[&AtPeak]) -> bool {
+    if !case.memory.has_checkpoints() {
+        return false;
+    }
     let kept = &case.memory.kept;
     let bare = |family: usize| kept.layer(family).map(|layer| layer.name.rsplit('/').next().unwrap_or_default());
     let is_meant = |family: usize| kept.layer(family).is_some_and(|layer| patterns.contains(&layer.pattern));

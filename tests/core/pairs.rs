@@ -220,6 +220,25 @@ fn what_flash_attention_may_keep_is_not_kept_of_layers_that_are_checkpointed() {
     }
 }
 
+/// What loses the memory of a result where an argument is donated to it is listed under its own name.
+#[test]
+fn what_needs_memory_of_its_own_after_donation_keeps_its_name() {
+    let mut checked = 0;
+    for pair in PAIRS.iter().filter(|pair| pair.edits.iter().all(|edit| edit.starts_with("donate"))) {
+        let program = dump_of_project(&format!("pairs/{}/before.hlo.pb", pair.name));
+        let (memory, outcome) = predict(&program, &device(pair.generation), pair.edits);
+        let families = memory.families.list.len();
+        let rows = outcome.sizes.blocks.iter().zip(&outcome.sizes.family);
+        for (block, &row) in rows.filter(|row| *row.1 as usize >= families) {
+            let buffer = memory.buffer_of_row(row).expect("a buffer");
+            let bytes = program.buffers.size_of(buffer).0;
+            assert!(bytes <= block.size && bytes * 4 >= block.size, "{}: {bytes} of {}", pair.name, block.size);
+            checked += 1;
+        }
+    }
+    assert!(checked > 0, "some pair has such values");
+}
+
 /// A path to layers means them where their names begin at the layer, and a wrong one nothing.
 #[test]
 fn layers_can_be_named_by_a_path() {

@@ -4,8 +4,8 @@
 //!
 //! Found with libtpu 0.0.52 and a decoder of 6 to 12 layers on 8 devices, compiled for five generations. Where every device
 //! has all of the training state, no gradient was put off but for v7x: there on 8 and 16 devices, though not on 4, twelve
-//! programs of three libraries took 1.05 to 2.5 times what is expected without. Where weights are divided over the devices of the batch (FSDP)
-//! they were for v4, v5p and v6e, in part for v7x and not for v5e; where only the optimizer's state is (ZeRO), for v5e
+//! programs of three libraries took 1.05 to 2.5 times what is expected without. Where weights are divided over the devices
+//! of the batch (FSDP) they were for v4, v5p and v6e, in part for v7x and not for v5e; where only the optimizer's state is (ZeRO), for v5e
 //! and v7x and not for the others. Of 16 programs of eight libraries that are divided so, 11 put gradients off as this says
 //! and three do not, as this says; two for v5e took up to 1.3 times what is expected without.
 
