@@ -1,17 +1,11 @@
 """Hugging Face transformers (PyTorch) through torchax' make_train_step: Phi-4-mini's decoder (200064 words, a table for both ends, queries, keys and values in one matrix) pruned to 10 layers and healed by full fine-tuning, weights in bfloat16, fully sharded; layers one after another."""
 
-import jax
 import optax
 import torch_names  # noqa: F401
 import torch
-import torchax
 import transformers
-from jax.sharding import NamedSharding, PartitionSpec as P
-from torchax import interop, train as T
 
-from pieces import entropy, shardings
-from recipe import Program, largest_dimension, mesh, placed
-from torchax_pieces import NAMES, checkpointed
+from torchax_pieces import by_its_head
 
 
 def phi4mini(topology, chips, batch, length=1024, chunks=1, remat=0, donate=True):
@@ -19,33 +13,4 @@ def phi4mini(topology, chips, batch, length=1024, chunks=1, remat=0, donate=True
     config = transformers.Phi3Config(vocab_size=200064, hidden_size=3072, num_hidden_layers=10, num_attention_heads=24, num_key_value_heads=8, intermediate_size=8192, max_position_embeddings=4096, original_max_position_embeddings=4096, rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.75}, tie_word_embeddings=True, attention_dropout=0.0, resid_pdrop=0.0, embd_pdrop=0.0, pad_token_id=199999, bos_token_id=199999, eos_token_id=199999, sliding_window=None, use_cache=False, attn_implementation="eager")
     with torch.device("meta"):
         model = transformers.Phi3Model(config).to(torch.bfloat16)
-    env = torchax.default_env()
-    for layer in list(model.layers)[:remat]:
-        checkpointed(layer)
-    devices = mesh(topology, (chips,), ("fsdp",))
-    whole, where = NamedSharding(devices, P()), largest_dimension(devices, "fsdp", 1 << 16)
-    abstract = lambda named: {name: jax.ShapeDtypeStruct(tuple(a.shape), NAMES[a.dtype]) for name, a in named}
-    weights, buffers = placed(abstract(model.named_parameters()), where), placed(abstract(model.named_buffers()), whole)
-    transform = optax.adamw(1e-5, b2=0.95, weight_decay=0.1)
-    state = placed(jax.eval_shape(transform.init, weights), where)
-
-    def hidden_and_head(weights, buffers, ids):
-        x = torch.func.functional_call(model, {**weights, **buffers}, args=(), kwargs=dict(input_ids=ids)).last_hidden_state
-        return x, weights["embed_tokens.weight"]
-
-    def loss_fn(out, y):
-        x, head = out
-        if chunks > 1:
-            return interop.call_jax(lambda x, head, y: entropy(x, head.T, y, chunks), x, head, y)
-        logits = torch.nn.functional.linear(x, head)
-        return torch.nn.functional.cross_entropy(logits.float().reshape(-1, logits.shape[-1]), y.reshape(-1))
-
-    viewed = interop.jax_view(T.make_train_step(hidden_and_head, loss_fn, transform))
-
-    def train_step(weights, buffers, opt_state, args, label):
-        with env:
-            return viewed(weights, buffers, opt_state, args, label)
-
-    S = lambda: jax.ShapeDtypeStruct((batch, length), "int32", sharding=NamedSharding(devices, P("fsdp")))
-    classify = lambda path: {"[0]": "weight", "[1]": "weight", "[2]": "opt"}.get(path[:3], "input")
-    return Program(train_step, (weights, buffers, state, S(), S()), classify, (0, 2) if donate else (), (None, shardings(weights), shardings(state)))
+    return by_its_head(model, topology, chips, batch, length, chunks, remat, donate, optax.adamw(1e-5, b2=0.95, weight_decay=0.1))
