@@ -14,7 +14,7 @@ const FRAGMENTED: f64 = 0.1;
 /// Share that programs took more than is expected where gradients of weights are put off.
 const MORE_PUT_OFF: f64 = 0.1;
 
-/// The same where every device has all of the training state: three of twelve programs took 1.35 to 1.4 times as much.
+/// The same where every device has all of the training state: three of twelve programs took 1.35 to 1.43 times as much.
 const MORE_OF_WHOLE: f64 = 0.4;
 
 /// How many times what is expected of checkpoints a program takes that postpones gradients, from which on it matters.
