@@ -522,7 +522,7 @@ fn are_named_alone(case: &ProgramContext<'_>, patterns: &[String]) -> bool {
     let kept = &case.memory.kept;
     let of_layers = case.peak.iter().filter_map(|t| Some((kept.layer(t.family)?, t.family)));
     let mut meant = of_layers.filter(|(layer, _)| patterns.contains(&layer.pattern));
-    meant.any(|(layer, family)| layer.name.rsplit('/').next().is_some_and(|last| is_scope_in(last, case.name(family))))
+    meant.any(|(layer, family)| is_scope_in(layer.own_name(), case.name(family)))
 }
 
 /// Whether a scope stands in an operation name as it is, not as the beginning of another.
@@ -551,9 +551,9 @@ fn in_parts(case: &ProgramContext<'_>, finding: &mut Finding, least: u64) -> boo
 }
 
 fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
-    let is_in_name = |layer: &Layer, name: &str| name.contains(layer.name.rsplit('/').next().unwrap_or_default());
-    let is_named =
-        |t: &&AtPeak| case.memory.kept.layer(t.family).is_some_and(|layer| is_in_name(layer, case.name(t.family)));
+    let is_named = |t: &&AtPeak| {
+        case.memory.kept.layer(t.family).is_some_and(|layer| case.name(t.family).contains(layer.own_name()))
+    };
     // Elsewhere layers are told by what their weights are called, or by where they come.
     let are_named = held.iter().any(is_named);
     let mut scopes: BTreeMap<String, u64> = BTreeMap::new();
@@ -561,10 +561,10 @@ fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
         let name = case.name(t.family);
         let named = jvp_scope(name).map(|pass| pass.scope).filter(|scope| !scope.is_empty() && !is_einsum(scope));
         // What is made for a layer before it, such as the encoding of its input, has a scope of its own.
-        let is_inside = |layer: &&Layer| !are_named || named.is_none() || is_in_name(layer, name);
+        let is_inside = |layer: &&Layer| !are_named || named.is_none() || name.contains(layer.own_name());
         let layer = case.memory.kept.layer(t.family).filter(is_inside).map(|layer| layer.name.clone());
         let scope = layer.unwrap_or_else(|| named.unwrap_or_default().to_owned());
-        let scope = with_parent(scope, case.name(t.family));
+        let scope = with_parent(scope, name);
         let entry = scopes.entry(scope).or_default();
         *entry = entry.saturating_add(t.size);
     }

@@ -11,7 +11,7 @@ use crate::analysis::flow::label::{COPY_OF, SUMMED};
 use crate::analysis::names::lookup::is_draw;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern;
-use crate::analysis::what_if::saved_for_backward::is_among;
+use crate::analysis::what_if::saved_for_backward::{LEAST_TOKENS, is_among};
 use crate::model::{Bytes, ShapeNode, outline};
 
 /// A part of the temporaries' bytes that says what most of them are: two fifths of them.
@@ -19,9 +19,6 @@ const MOST: (u64, u64) = (2, 5);
 
 /// Share from which on a part is nearly all.
 const ALL: f64 = 0.985;
-
-/// Fewest tokens of which an argmax takes much.
-const LEAST_TOKENS: u64 = 128;
 
 /// A part that is worth a word.
 const WORTH: u64 = 20;

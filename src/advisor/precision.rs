@@ -6,8 +6,8 @@ use super::program_context::{AtPeak, ProgramContext, Total};
 use super::simulation::is_simulation;
 use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
-use crate::analysis::what_if::{Arguments, Base, Edit, Role};
-use crate::model::{Bytes, ElementType, FastSet, capitalised, percent};
+use crate::analysis::what_if::{Arguments, Edit, Role};
+use crate::model::{BufferId, Bytes, ElementType, FastSet, capitalised, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "precision";
@@ -15,33 +15,34 @@ pub const NAME: &str = "precision";
 /// Least share of allocated bytes at which wide floats are reported.
 const SHARE: f64 = 0.30;
 
-/// Whether most of the floats that the program computes at the peak have 16 bits or less, apart from attention scores and
-/// logits, which a program may want in 32 bits for their softmax.
+/// Whether most of the floats that the program computes at the peak have 16 bits or less, or those that its scans save,
+/// whatever there is at the peak, such as sums of gradients.
 pub(super) fn computes_in_16_bits(case: &ProgramContext<'_>) -> bool {
-    let (mut narrow, mut all) = (0u64, 0u64);
-    for t in case.peak.iter().filter(|t| !case.memory.kept.has_own_remedy(t.family)) {
-        let Some(node) = case.node(t.buffer).filter(|node| node.element_type.is_float()) else { continue };
-        all = all.saturating_add(t.size);
-        if !node.element_type.is_wide_float() {
-            narrow = narrow.saturating_add(t.size);
-        }
+    let (narrow, all) = narrow_of(case, case.peak.iter().map(|t| (t.family, t.buffer, t.size)));
+    if case.is_worth(all) && narrow > all / 2 {
+        return true;
     }
-    (case.is_worth(all) && narrow > all / 2) || are_stacks_narrow(case)
+    let families = &case.memory.families.list;
+    let stacks = case.memory.kept.stacks.iter().filter_map(|stack| {
+        let row = stack.family as usize;
+        families.get(row).map(|family| (row, family.root, family.size))
+    });
+    let (narrow, all) = narrow_of(case, stacks);
+    narrow > all / 2
 }
 
-/// Whether scans save mostly floats of 16 bits, whatever there is at the peak, such as sums of gradients.
-fn are_stacks_narrow(case: &ProgramContext<'_>) -> bool {
+/// Bytes of the floats of 16 bits or less among some arrays, and of all floats, apart from attention scores and logits, which
+/// a program may want in 32 bits for their softmax. Each array with its family, a buffer and its bytes.
+fn narrow_of(case: &ProgramContext<'_>, arrays: impl Iterator<Item = (usize, BufferId, u64)>) -> (u64, u64) {
     let (mut narrow, mut all) = (0u64, 0u64);
-    for stack in case.memory.kept.stacks.iter().filter(|stack| !case.memory.kept.has_own_remedy(stack.family as usize))
-    {
-        let family = case.memory.families.list.get(stack.family as usize);
-        let Some((family, node)) = family.and_then(|family| Some((family, case.node(family.root)?))) else { continue };
-        if node.element_type.is_float() {
-            all = all.saturating_add(family.size);
-            narrow = narrow.saturating_add(if node.element_type.is_wide_float() { 0 } else { family.size });
+    for (_, buffer, size) in arrays.filter(|array| !case.memory.kept.has_own_remedy(array.0)) {
+        let Some(node) = case.node(buffer).filter(|node| node.element_type.is_float()) else { continue };
+        all = all.saturating_add(size);
+        if !node.element_type.is_wide_float() {
+            narrow = narrow.saturating_add(size);
         }
     }
-    narrow > all / 2
+    (narrow, all)
 }
 
 /// Whether an argument is an average of the weights over many steps, by its name. In 16 bits it hardly moves where its decay
@@ -55,12 +56,11 @@ fn is_average_of_weights(path: &str) -> bool {
 fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
     let is_meant = |row: usize| {
-        let Base { buffer, role, .. } = &case.memory.base[row];
-        let buffer = *buffer;
-        let is_average = matches!(role, Role::Argument { path, .. } if is_average_of_weights(path));
+        let base = &case.memory.base[row];
+        let is_average = matches!(&base.role, Role::Argument { path, .. } if is_average_of_weights(path));
         !is_average
-            && matches!(classes.of(buffer), Class::Weight | Class::Optimizer)
-            && case.node(buffer).is_some_and(|node| node.element_type.is_wide_float())
+            && matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer)
+            && case.node(base.buffer).is_some_and(|node| node.element_type.is_wide_float())
     };
     let rows: Vec<usize> = case.arguments().map(|argument| argument.0).filter(|&row| is_meant(row)).collect();
     let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();

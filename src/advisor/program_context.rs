@@ -397,16 +397,6 @@ impl<'a> ProgramContext<'a> {
         if op.is_empty() { format!("{shape} `{name}`") } else { format!("{shape} `{op}`") }
     }
 
-    /// Whether most bytes of some temporaries at the peak have framework op names that pass a test.
-    #[must_use]
-    pub fn held_mostly(&self, buffers: &[BufferId], accept: impl Fn(&str) -> bool) -> bool {
-        let buffers: HashSet<BufferId> = buffers.iter().copied().collect();
-        let held = || self.peak.iter().filter(|t| buffers.contains(&t.buffer));
-        let all: u64 = held().map(|t| t.size).total();
-        let accepted: u64 = held().filter(|t| accept(self.name(t.family))).map(|t| t.size).total();
-        accepted > all / 2
-    }
-
     /// The decompositions of matrices that the compiler has of its own, looked for on first use.
     #[must_use]
     pub fn decompositions(&self) -> &Decompositions {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::program_context::{AtPeak, ProgramContext};
-use crate::analysis::names::layer::CONTROL;
+use crate::analysis::names::layer::{CONTROL, Layer};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
 use crate::analysis::what_if::Edit;
@@ -74,7 +74,7 @@ pub(super) fn keep_inputs_alone(case: &ProgramContext<'_>, patterns: &[String], 
         return false;
     }
     let kept = &case.memory.kept;
-    let bare = |family: usize| kept.layer(family).map(|layer| layer.name.rsplit('/').next().unwrap_or_default());
+    let bare = |family: usize| kept.layer(family).map(Layer::own_name);
     let is_meant = |family: usize| kept.layer(family).is_some_and(|layer| patterns.contains(&layer.pattern));
     let of_layers: Vec<usize> = held.iter().map(|t| t.family).filter(|&family| is_meant(family)).collect();
     let layers: BTreeSet<&str> = of_layers.iter().filter_map(|&family| bare(family)).collect();

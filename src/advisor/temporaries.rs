@@ -277,17 +277,17 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
     }
     if case.memory.has_checkpoints() {
         let batch = case.memory.data.first().map_or(0, DataArgument::batch);
-        let fewer = case.try_out(&[Edit::Batch(0.5)]);
+        let fewer = (batch != 1).then(|| case.try_out(&[Edit::Batch(0.5)]));
         let further = if batch == 1 {
             format!(
                 ", and the batch is 1 {}: what helps further is a shorter sequence, or one that is divided over devices",
                 batch_size::unit(batch_size::sharing(case))
             )
-        } else if case.is_worth(case.saved(&fewer)) {
+        } else if fewer.as_ref().is_some_and(|fewer| case.is_worth(case.saved(fewer))) {
             let are_more = case.memory.summed_parts(case.program) > 1;
             let parts = if are_more { "more micro-batches" } else { "micro-batches" };
             format!("; what helps further is fewer samples at a time, in {parts} or on more devices")
-        } else if fewer.is_told() {
+        } else if fewer.is_some_and(|fewer| fewer.is_told()) {
             ", and a smaller batch would take hardly less".to_owned()
         } else {
             String::new()

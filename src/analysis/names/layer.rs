@@ -16,6 +16,14 @@ pub struct Layer {
     pub pattern: String,
 }
 
+impl Layer {
+    /// Its own name, without those of the layers around it: `block_2` of `group_0/block_2`.
+    #[must_use]
+    pub fn own_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or_default()
+    }
+}
+
 /// A numbered scope in an op name.
 struct Numbered<'a> {
     /// Its index in the path.

@@ -17,15 +17,13 @@ impl Memory {
         (self.families.list.len() as u32).saturating_add(buffer.0)
     }
 
-    /// The buffer that the row of a block stands for: the root of a family, or one that is in none; `None` if it is of no
-    /// program's size.
+    /// The buffer that the row of a block stands for: the root of a family, or one that is in none.
     #[must_use]
-    pub fn buffer_of_row(&self, row: u32) -> Option<BufferId> {
+    pub fn buffer_of_row(&self, row: u32) -> BufferId {
         let families = &self.families.list;
-        match families.get(row as usize) {
-            Some(family) => Some(family.root),
-            None => row.checked_sub(families.len() as u32).map(BufferId),
-        }
+        families
+            .get(row as usize)
+            .map_or_else(|| BufferId(row.saturating_sub(families.len() as u32)), |family| family.root)
     }
 
     /// First and last time of what lives from one program point to another: what comes after it begins later.

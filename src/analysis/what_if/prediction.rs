@@ -453,7 +453,7 @@ impl Memory {
         let time = packing::most_live(&prediction.sizes.blocks).1;
         for (block, &family) in prediction.sizes.blocks.iter().zip(&prediction.sizes.family) {
             if block.size > 0 && block.start <= time && time <= block.end {
-                found.extend(self.buffer_of_row(family).map(|buffer| (buffer, Bytes(block.size))));
+                found.push((self.buffer_of_row(family), Bytes(block.size)));
             }
         }
         found.sort_by_key(|&(buffer, size)| (std::cmp::Reverse(size), buffer));
@@ -470,13 +470,13 @@ impl Memory {
         curve
     }
 
-    /// Live bytes of the families that a test accepts, before each heap event and after the last.
+    /// Live bytes of the blocks, by their number, that a test accepts, before each heap event and after the last.
     #[must_use]
-    pub fn curve_of(&self, prediction: &Prediction, accept: impl Fn(u32) -> bool) -> Vec<u64> {
+    pub fn curve_of(&self, prediction: &Prediction, accept: impl Fn(usize) -> bool) -> Vec<u64> {
         let events = self.families.events as usize;
         let mut change = vec![0i128; 2 * events + 3];
-        for (Block { size, start, end }, &family) in prediction.sizes.blocks.iter().zip(&prediction.sizes.family) {
-            if !accept(family) {
+        for (block, Block { size, start, end }) in prediction.sizes.blocks.iter().enumerate() {
+            if !accept(block) {
                 continue;
             }
             change[(*start as usize + 1).min(2 * events + 2)] += i128::from(*size);

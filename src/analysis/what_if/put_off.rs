@@ -27,6 +27,8 @@ enum Divided {
     Weights,
     /// The optimizer's state, but not the weights.
     State,
+    /// Nothing: every device has all of it.
+    Nothing,
 }
 
 /// Features that a layer's weights make of each of its input's at most: more are those of experts.
@@ -62,8 +64,10 @@ const PART: f64 = 0.35;
 
 impl Divided {
     /// The share of gradients, 0 to 1, that the compiler for a generation of TPUs puts off; `None` where that is not known.
-    fn put_off_by(self, generation: &str) -> Option<f64> {
-        match (generation, self) {
+    fn put_off_by(self, generation: Option<&str>) -> Option<f64> {
+        match (generation.unwrap_or_default(), self) {
+            ("v7x", Self::Nothing) => Some(SHARE_OF_WHOLE),
+            (_, Self::Nothing) => Some(0.0),
             ("v4" | "v4 megacore" | "v5p" | "v6e", Self::Weights) | ("v5e" | "v7x", Self::State) => Some(1.0),
             ("v4" | "v4 megacore" | "v5p" | "v6e", Self::State) | ("v5e", Self::Weights) => Some(0.0),
             ("v7x", Self::Weights) => Some(PART),
@@ -219,7 +223,7 @@ impl Memory {
 
 impl State<'_> {
     /// What of the training state is divided over the devices of the batch, with the changes.
-    fn divided(&self) -> Option<Divided> {
+    fn divided(&self) -> Divided {
         let memory = self.memory;
         let now = memory.divided_with_batch(self.program);
         let parts = memory.data.iter().map(|data| data.parts).max().unwrap_or(1).unsigned_abs();
@@ -235,10 +239,10 @@ impl State<'_> {
         };
         let trained = bytes(&|row| self.is_updated(row));
         if bytes(&|row| self.is_updated(row) && is_divided[row]) > trained / 2 {
-            return Some(Divided::Weights);
+            return Divided::Weights;
         }
         let others = bytes(&|row| !memory.roles[row].is_trained && is_divided[row] && !memory.is_data(row));
-        (trained > 0 && others > trained / 2).then_some(Divided::State)
+        if trained > 0 && others > trained / 2 { Divided::State } else { Divided::Nothing }
     }
 
     /// Whether a row of the base is a weight that the step changes: others are frozen.
@@ -253,22 +257,23 @@ impl State<'_> {
         if self.memory.is_gpu || self.program.devices() < LEAST_DEVICES {
             return Some((0.0, 0.0));
         }
-        let generation = self.memory.generation;
-        let Some(divided) = self.divided() else {
-            return Some(if generation == Some("v7x") { (SHARE_OF_WHOLE, OF_WHOLE) } else { (0.0, 0.0) });
-        };
-        let generation = generation?;
+        let (generation, divided) = (self.memory.generation, self.divided());
         let share = if self.has_tensor_parallelism() && divided == Divided::Weights {
-            beside_tensors(generation)?
+            beside_tensors(generation?)?
         } else {
             divided.put_off_by(generation)?
         };
-        Some((share, if divided == Divided::State { OF_STATE } else { OF_WEIGHTS }))
+        let times = match divided {
+            Divided::Weights => OF_WEIGHTS,
+            Divided::State => OF_STATE,
+            Divided::Nothing => OF_WHOLE,
+        };
+        Some((share, times))
     }
 
     /// Whether gradients are put off though every device has all of the training state.
     pub(super) fn puts_off_whole(&self) -> bool {
-        self.divided().is_none() && self.puts_off_any()
+        self.divided() == Divided::Nothing && self.puts_off_any()
     }
 
     /// Whether weights are divided over more devices than those of the batch, too.
@@ -285,9 +290,9 @@ impl State<'_> {
     /// What is said of gradients that are put off, and take some bytes.
     pub(super) fn put_off_in_words(&self, bytes: Bytes) -> String {
         let divided = match self.divided() {
-            Some(Divided::State) => "the optimizer's state is divided over the devices of the batch",
-            Some(Divided::Weights) => "the weights are divided over the devices of the batch",
-            None => "gradients are added up over the devices of the batch",
+            Divided::State => "the optimizer's state is divided over the devices of the batch",
+            Divided::Weights => "the weights are divided over the devices of the batch",
+            Divided::Nothing => "gradients are added up over the devices of the batch",
         };
         let more = match self.share_put_off() {
             Some((share, _)) if share < 1.0 => {

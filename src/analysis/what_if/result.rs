@@ -12,7 +12,7 @@ use crate::analysis::class::Class;
 use crate::analysis::contributors::{Contributor, contributors};
 use crate::analysis::map::TimeAxis;
 use crate::analysis::span_index::SpanIndex;
-use crate::model::{BufferId, Bytes, FastMap, UnitSystem};
+use crate::model::{BufferId, Bytes, UnitSystem};
 
 /// The predictions without and with a set of changes.
 pub struct WhatIfResult {
@@ -34,9 +34,8 @@ pub struct WhatIfResult {
     pub classes: Vec<Vec<u64>>,
     /// Always-live bytes with the changes, in the order of [`Class::ALL`].
     pub base_by_class: Vec<u64>,
-    /// Class of each family, and of the rows beside those of families.
+    /// Class of each block with the changes.
     class_of: Vec<Class>,
-    class_of_others: FastMap<u32, Class>,
     /// Number of points of the axis over capacity, without and with the changes.
     pub over: (usize, usize),
     /// What stands at the peak with the changes, largest first.
@@ -65,7 +64,7 @@ impl Blocks {
         by_size.sort_by_key(|&block| std::cmp::Reverse(blocks[block as usize].size));
         let families = after.sizes.family.iter().zip(0u32..);
         let mut by_root: Vec<(BufferId, u32)> =
-            families.filter_map(|(&family, block)| Some((memory.buffer_of_row(family)?, block))).collect();
+            families.map(|(&family, block)| (memory.buffer_of_row(family), block)).collect();
         by_root.sort_unstable();
         Self {
             spans: SpanIndex::new(blocks.iter().map(|block| axis.points_of(block))),
@@ -100,23 +99,12 @@ impl WhatIfResult {
             let sum = &mut base_by_class[known.of(base.buffer).place()];
             *sum = sum.saturating_add(size);
         }
-        let class_of: Vec<Class> = memory.families.list.iter().map(|family| known.of(family.root)).collect();
-        let mut class_of_others = FastMap::default();
-        class_of_others.extend(
-            after
-                .sizes
-                .family
-                .iter()
-                .filter(|&&row| row as usize >= class_of.len())
-                .filter_map(|&row| Some((row, known.of(memory.buffer_of_row(row)?)))),
-        );
+        let class_of: Vec<Class> = after.sizes.family.iter().map(|&row| known.of(memory.buffer_of_row(row))).collect();
         let classes: Vec<Vec<u64>> = Class::ALL
             .iter()
             .zip(&base_by_class)
             .map(|(class, &throughout)| {
-                let is_of_class =
-                    |row: u32| class_of.get(row as usize).or_else(|| class_of_others.get(&row)) == Some(class);
-                let curve = memory.curve_of(&after, is_of_class);
+                let curve = memory.curve_of(&after, |block| class_of.get(block) == Some(class));
                 let mut curve = at_places(&curve, &places);
                 for bytes in &mut curve {
                     *bytes = bytes.saturating_add(throughout);
@@ -144,17 +132,16 @@ impl WhatIfResult {
             classes,
             base_by_class,
             class_of,
-            class_of_others,
             over,
             at_peak,
             blocks,
         }
     }
 
-    /// Class of what a block's row stands for.
+    /// Class of a block, by its number.
     #[must_use]
-    pub fn class_of(&self, row: u32) -> Class {
-        self.class_of.get(row as usize).or_else(|| self.class_of_others.get(&row)).copied().unwrap_or_default()
+    pub fn class_of(&self, block: usize) -> Class {
+        self.class_of.get(block).copied().unwrap_or_default()
     }
 
     /// Change of the peak in bytes.
@@ -238,6 +225,6 @@ impl WhatIfResult {
 /// their bytes after the changes.
 fn rows_at_peak(memory: &Memory, prediction: &Prediction) -> Vec<(BufferId, Bytes)> {
     let base = memory.base.iter().zip(&prediction.sizes.base).map(|(base, &bytes)| (base.buffer, Bytes(bytes)));
-    let families = prediction.at_peak().filter_map(|(family, bytes)| Some((memory.buffer_of_row(family)?, bytes)));
+    let families = prediction.at_peak().map(|(family, bytes)| (memory.buffer_of_row(family), bytes));
     base.chain(families).filter(|row| row.1 > Bytes::ZERO).collect()
 }

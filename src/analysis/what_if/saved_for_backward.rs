@@ -30,7 +30,7 @@ pub(super) const LEAST_CUT: i64 = 16;
 const LEAST_VOCABULARY: i64 = 8192;
 
 /// Fewest tokens in a buffer of logits.
-const LEAST_TOKENS: u64 = 128;
+pub const LEAST_TOKENS: u64 = 128;
 
 /// Sequence length below which attention scores are small.
 const LEAST_SEQUENCE: i64 = 256;

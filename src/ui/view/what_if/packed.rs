@@ -54,7 +54,7 @@ impl FrameLayout {
 
 fn buffer_of(result: &WhatIfResult, block: usize) -> Option<BufferId> {
     let family = *result.after.sizes.family.get(block)?;
-    result.memory.buffer_of_row(family)
+    Some(result.memory.buffer_of_row(family))
 }
 
 /// Draws the map into a rectangle.
@@ -181,7 +181,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, names: &mut BufferNames, result: &
         let Some(buffer) = buffer_of(result, block) else { continue };
         let name = names.name(context.program_id(), scene, buffer);
         let at = Pos2::new(piece.rect.left().max(layout.window.rect.left()) + 6.0, piece.rect.center().y);
-        let color = slot_of_class(result.class_of(result.after.sizes.family[block])).text();
+        let color = slot_of_class(result.class_of(block)).text();
         let width = piece.rect.width() - 12.0;
         paint_cut(&painter, (at, egui::Align2::LEFT_CENTER), name, font.clone(), color, width);
     }
@@ -202,8 +202,8 @@ fn draw(raster: &mut Raster, theme: &Theme, result: &WhatIfResult, window: &Wind
     }
     let base = result.after.base.0;
     let gap = raster.scale().round().max(1.0) as i64;
-    let blocks = result.after.sizes.blocks.iter().zip(&result.after.sizes.family).zip(&result.after.placement.offsets);
-    for ((block, &family), &offset) in blocks {
+    let blocks = result.after.sizes.blocks.iter().enumerate().zip(&result.after.placement.offsets);
+    for ((row, block), &offset) in blocks {
         if block.size == 0 {
             continue;
         }
@@ -214,7 +214,7 @@ fn draw(raster: &mut Raster, theme: &Theme, result: &WhatIfResult, window: &Wind
         let (top, right) = (top.min(bottom - 1), right.max(left + 1));
         // Adjacent boxes are separated by a line of background if there is room.
         let trim = if bottom - top >= 4 * gap { gap } else { 0 };
-        let color = slot_of_class(result.class_of(family)).color();
+        let color = slot_of_class(result.class_of(row)).color();
         raster.fill(left, top + trim, right, bottom, color);
     }
     if let Some(limit) = result.memory.capacity.map(pixel).filter(|&limit| limit > 0) {
