@@ -12,6 +12,7 @@ use super::library::Library;
 use super::offload;
 use super::policy;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
+use super::scan_parts;
 use super::stages;
 use crate::analysis::class::Class;
 use crate::analysis::flow::collective::is_gathered;
@@ -345,6 +346,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     included::say(case, finding, (bytes, saved), many);
     let segments = case.try_out(&[Edit::Remat(SCAN.to_owned(), None)]).scan_segments;
     finding.advice.push(Library::of(case).remat_scan(main, segments));
+    finding.advice.extend(scan_parts::advice(case).filter(|_| segments.is_none()));
     segments.is_none()
 }
 

@@ -342,21 +342,21 @@ fn are_shifted(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
 /// the backward kernel of JAX's flash attention reads as soon as it has their numbers.
 fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     if case.memory.is_gpu {
-        return " Not counted is the number that block-wise attention keeps of each row for the backward pass."
+        return " Not counted is the logsumexp of each row, which block-wise attention keeps for the backward pass."
             .to_owned();
     }
     let two = if held.iter().any(|t| case.memory.kept.is_stack(t.family)) {
-        "two".to_owned()
+        "maximum and sum".to_owned()
     } else {
-        format!("two, which the compiler may spread to {BLOCK} columns each")
+        format!("maximum and sum, which the compiler may spread to {BLOCK} columns each")
     };
     let largest = held.first().and_then(|t| case.node(t.buffer));
     let small = largest.and_then(|scores| case.memory.small_heads(case.program, scores));
     let padded = small.map_or_else(String::new, |elements| {
-        format!(" Both kernels pad heads of {elements} elements to {BLOCK}; the saving allows for it.")
+        format!(" Both kernels pad heads of {elements} elements to {BLOCK}, which the prediction allows for.")
     });
     format!(
-        " Not counted are the numbers that these kernels keep of each row for the backward pass: splash attention one, JAX's flash attention {two}.{padded}"
+        " Not counted are the softmax statistics of each row that these kernels keep for the backward pass: splash attention its logsumexp, JAX's flash attention {two}.{padded}"
     )
 }
 

@@ -58,9 +58,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     let library = Library::of(case);
     // Where all arguments are donated, none is named by its place.
-    let is_by_place = !names.is_empty() && !matches!(library, Library::Equinox | Library::Haliax);
+    let how = library.donate(&names, &said);
+    let is_by_place = !names.is_empty() && how.contains("donate_argnums");
     let places = if is_by_place { format!(" ({})", numbers(case, &meant)) } else { String::new() };
-    finding.advice.push(format!("{}{places}", library.donate(&said)));
+    finding.advice.push(format!("{how}{places}"));
     finding.advice.push(
         "the caller must not use the donated arrays afterwards: keep the results instead (`state = step(state, …)`)"
             .to_owned(),

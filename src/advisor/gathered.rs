@@ -19,11 +19,14 @@ use crate::model::{Bytes, InstructionId};
 pub const NAME: &str = "gathered";
 
 /// What to do about a weight that one product reads, such as that of the head.
-const KEPT_ALONG: &str = "divide such a weight along a dimension that the result of its product has too (the vocabulary, for the weight that makes logits), not along the one that the product sums over: each device then computes its part of the result and gathers no weight";
+const KEPT_ALONG: &str = "shard such a weight along an output dimension of its product (the vocabulary, for the weight that makes logits), not along the one that is contracted: each device then computes its part of the result and gathers no weight";
 
 /// What [`KEPT_ALONG`] costs where the batch is divided over the same devices.
 const ACTIVATIONS_INSTEAD: &str =
     "; where the batch is divided over the same devices, it gathers the activations instead";
+
+/// Why nothing is advised where the batch of all devices is larger than the weight.
+const NO_LESS_OTHERWISE: &str = " Sharded along another dimension it would not be gathered, but the activations that it is multiplied by would be, which are no less.";
 
 /// What to do about a cache that is gathered.
 const CACHE: &str = "let each device attend with its own heads: constrain queries, keys and values to the cache's sharding (`jax.lax.with_sharding_constraint`) after keys and values are repeated for more query heads, or do not repeat them (grouped-query attention, as in `jax.nn.dot_product_attention`); the reshape of repeated heads makes the compiler gather them all";
@@ -87,15 +90,22 @@ fn cache_of(case: &ProgramContext<'_>, t: &AtPeak) -> Option<String> {
     Some(path).filter(|path| !path.is_empty())
 }
 
-/// The advice to divide a weight along a dimension of its product's result, which only helps where the activations that
-/// are then gathered take less than the weight.
-fn keep_along(case: &ProgramContext<'_>, largest: Option<&AtPeak>) -> Option<String> {
+/// Advises to divide a weight along a dimension of its product's result, which only helps where the activations that are
+/// then gathered take less than the weight.
+fn keep_along(case: &ProgramContext<'_>, finding: &mut Finding, largest: Option<&AtPeak>) {
     let tokens = |data: &DataArgument| data.elements().saturating_mul(data.parts.max(1));
     let divided = case.memory.data.iter().filter(|data| data.parts > 1).map(tokens).max();
-    let Some(tokens) = divided else { return Some(KEPT_ALONG.to_owned()) };
+    let Some(tokens) = divided else {
+        finding.advice.push(KEPT_ALONG.to_owned());
+        return;
+    };
     // Of each token there are as many features as the weight has beside its largest dimension.
     let longest = largest.and_then(|t| case.node(t.buffer)?.dimensions.iter().copied().max()).unwrap_or(0);
-    ((tokens as f64) < longest as f64 * NO_LESS).then(|| format!("{KEPT_ALONG}{ACTIVATIONS_INSTEAD}"))
+    if (tokens as f64) < longest as f64 * NO_LESS {
+        finding.advice.push(format!("{KEPT_ALONG}{ACTIVATIONS_INSTEAD}"));
+    } else {
+        finding.why.push_str(NO_LESS_OTHERWISE);
+    }
 }
 
 /// Looks for copies of weights among the temporaries at the peak.
@@ -191,7 +201,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else if updates_in_parts(case) && are_new_values(case, &gathered) {
         finding.why.push_str(GATHERED_AFTER_UPDATE);
     } else if gathered.len() > 1 && (of_one(&gathered, whole) || has_scan(case)) {
-        finding.advice.extend(keep_along(case, gathered.iter().copied().max_by_key(|t| t.size)));
+        keep_along(case, &mut finding, largest);
     } else if of_weights.saturating_mul(2) < whole {
         // Activations are gathered where they are needed whole.
     } else if gathered.len() > 1 && !case.memory.has_backward() {
@@ -199,7 +209,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else if gathered.len() > 1 {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
     } else if whole > 0 {
-        finding.advice.extend(keep_along(case, gathered.iter().copied().max_by_key(|t| t.size)));
+        keep_along(case, &mut finding, largest);
     }
     let is_of_experts = |t: &&AtPeak| {
         let name = case.describe(t.buffer).to_ascii_lowercase();

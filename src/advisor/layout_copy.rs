@@ -4,7 +4,7 @@ use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
 use crate::analysis::class::{Class, origin};
 use crate::analysis::what_if::Role;
-use crate::model::{BufferId, Bytes, FastSet, ShapeNode, percent};
+use crate::model::{BufferId, Bytes, FastSet, ShapeNode, capitalised, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "layout_copy";
@@ -91,9 +91,15 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut finding = case.remedy(NAME);
     let families: Vec<usize> = found.iter().map(|f| f.0.family).collect();
     case.at_stake_without(&mut finding, &families, ", if none of the copies is made");
+    let written = found.iter().filter(|&&(t, _)| copied_argument(case, t.buffer).is_none()).map(|f| f.0.size).total();
+    let of = classes_in_words(case, &found);
     finding.title = format!(
-        "Copies of {} in another layout take {} of the peak: {}",
-        classes_in_words(case, &found),
+        "{} take {} of the peak: {}",
+        if written.saturating_mul(2) > bytes {
+            format!("{} that loops carry on in another layout", capitalised(&of))
+        } else {
+            format!("Copies of {of} in another layout")
+        },
         percent(bytes, case.at_peak()),
         Bytes(bytes).short()
     );
@@ -106,8 +112,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 Role::Argument { path, .. } => path.as_str(),
                 _ => "",
             };
+            // What a loop has written since is no copy any more, but for its layout it would be in the argument's memory.
+            let how =
+                if copied_argument(case, t.buffer).is_some() { "is copied to" } else { "a loop carries it on as" };
             format!(
-                "`{path}` arrives as {} and is copied to {}{}. While a copy is live, the argument is in memory twice.",
+                "`{path}` arrives as {}, and {how} {}{}. While both are live, it is in memory twice.",
                 text(base.buffer),
                 text(t.buffer),
                 match found.len() {

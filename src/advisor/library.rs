@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 pub use super::libraries::Library;
-use super::program_context::{ProgramContext, listed};
+use super::program_context::{ProgramContext, Total, listed};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::once::once;
 use crate::analysis::what_if::{Memory, ScanSegments};
@@ -192,9 +192,22 @@ impl Library {
         )
     }
 
-    /// How to donate arguments.
+    /// How to donate arguments: those of the step's own that are meant as a whole by name, else by position. `said` are their
+    /// names in words.
     #[must_use]
-    pub fn donate(self, names: &str) -> String {
+    pub fn donate(self, names: &[String], said: &str) -> String {
+        let is_name = |name: &String| {
+            name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        let are_named = !names.is_empty() && names.iter().all(is_name);
+        let (by, where_from) = if are_named {
+            let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+            let end = if quoted.len() == 1 { "," } else { "" };
+            (format!("donate_argnames=({}{end})", quoted.join(", ")), String::new())
+        } else {
+            ("donate_argnums=…".to_owned(), format!(" with the positions of {said} in the call"))
+        };
         match self {
             Self::Equinox | Self::Haliax => {
                 "Equinox: `eqx.filter_jit(donate=\"all\")` on the step; with `donate=\"all-except-first\"` nothing of the first argument is donated, such as the model where that is passed first".to_owned()
@@ -202,10 +215,10 @@ impl Library {
             // `nnx.jit` takes the same.
             Self::Nnx | Self::Tunix => {
                 format!(
-                    "`donate_argnums=…` of `jax.jit` or `nnx.jit`, whichever compiles the step, with the positions of {names} in the call"
+                    "`{by}` of `jax.jit` or `nnx.jit`, whichever compiles the step{where_from}"
                 )
             }
-            _ => format!("`jax.jit(step, donate_argnums=…)` with the positions of {names} in the call"),
+            _ => format!("`jax.jit(step, {by})`{where_from}"),
         }
     }
 
@@ -234,7 +247,7 @@ impl Library {
     #[must_use]
     pub fn narrow_moments(self, case: &ProgramContext<'_>) -> Option<&'static str> {
         let is_nameless = || case.program.are_arguments_in_tuple;
-        if !is_nameless() && !first_moments(case).any(|is_wide| is_wide) {
+        if !is_nameless() && !first_moments(case).any(|moment| moment.1) {
             return None;
         }
         match self {
@@ -401,7 +414,7 @@ impl Library {
         let has_backward = memory.has_backward();
         match self {
             Self::MaxText if memory.kept.are_in_parts => {
-                format!("MaxText: a `num_vocab_tiling` {parts} times as large as now")
+                format!("MaxText: `num_vocab_tiling` {parts} times what it is now")
             }
             Self::MaxText => format!("MaxText: `num_vocab_tiling={parts}`"),
             _ if memory.kept.are_in_parts => {
@@ -447,7 +460,7 @@ impl Library {
         match (self, keras) {
             (Self::MaxText, _) => "MaxText: `attention=flash`",
             (Self::Keras, Some(KerasAttention::Operation)) => {
-                "`keras.ops.dot_product_attention`, which this model calls, takes flash attention by itself on a TPU only where it is given no bias and no mask that the step computes, as masks for padding and causal masks are: call splash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`) in its place, with segment ids for padding"
+                "`keras.ops.dot_product_attention`, which this model calls, takes flash attention by itself on a TPU only where it is given no mask that the step computes, as masks for padding and causal masks are: call splash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`) in its place, with segment ids for padding"
             }
             (Self::Keras, Some(KerasAttention::Layer)) => {
                 "Keras takes flash attention by itself where a TPU is there when the step is traced and the layer has no dropout on its scores, no bias, no mask that the step computes (as masks for padding and causal masks are), and returns none of its scores; its `flash_attention=True` says what is in the way"
@@ -466,17 +479,24 @@ impl Library {
 }
 
 /// Whether each array of Adam's first moment is a 32-bit float: Adafactor has none, momentum another option.
-fn first_moments<'c>(case: &'c ProgramContext<'_>) -> impl Iterator<Item = bool> + 'c {
+fn first_moments<'c>(case: &'c ProgramContext<'_>) -> impl Iterator<Item = (usize, bool)> + 'c {
     let is_moment = |path: &str| path.split(|c: char| !c.is_alphanumeric()).any(|word| word == "mu");
     let is_wide =
         |row: usize| case.node(case.memory.base[row].buffer).is_some_and(|node| node.element_type.is_wide_float());
-    case.arguments().filter(move |argument| is_moment(argument.1)).map(move |argument| is_wide(argument.0))
+    case.arguments()
+        .filter(move |argument| is_moment(argument.1))
+        .map(move |argument| (argument.0, is_wide(argument.0)))
+}
+
+/// Bytes that the optimizer's first moment takes as 32-bit floats.
+pub fn wide_moments(case: &ProgramContext<'_>) -> u64 {
+    first_moments(case).filter(|moment| moment.1).map(|(row, _)| case.memory.base[row].size).total()
 }
 
 /// Whether the optimizer's first moment takes 16 bits already.
 pub fn has_narrow_moments(case: &ProgramContext<'_>) -> bool {
     let mut moments = first_moments(case).peekable();
-    moments.peek().is_some() && moments.all(|is_wide| !is_wide)
+    moments.peek().is_some() && moments.all(|moment| !moment.1)
 }
 
 /// The package of a source file: the folder below `site-packages`, and for Flax its subpackage.

@@ -39,6 +39,7 @@ pub mod remedies;
 mod replicated;
 mod residents;
 mod results;
+mod scan_parts;
 mod scoped_vmem;
 mod search;
 mod simulation;

@@ -8,10 +8,11 @@ use rayon::prelude::*;
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, in_a_row};
+use super::scan_parts;
 use super::search::{Rank, Search, are_free, effort, subsets};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pattern::matches;
-use crate::analysis::what_if::{Depth, Edit, IN_LOOP, LOGITS, Outcome, Prediction, SCAN, Trial, TryVerdict};
+use crate::analysis::what_if::{Depth, Edit, IN_LOOP, IN_SCAN, LOGITS, Outcome, Prediction, SCAN, Trial, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
 
 /// A list of changes and their combined effect.
@@ -284,7 +285,7 @@ fn pruned(case: &ProgramContext<'_>, plan: Plan) -> Plan {
     let attempt = |edits: &[Edit]| case.try_if_it_can_fit(edits, Depth::Verdict);
     let plan = if plan.fits { shortened(case, plan, &attempt, &|shorter, _| shorter.fits) } else { plan };
     // Its setting is one for all layers.
-    if Library::of(case) == Library::Tunix { plan } else { fewest_layers(case, plan) }
+    if Library::of(case) == Library::Tunix { plan } else { least_of_layers(case, fewest_layers(case, plan)) }
 }
 
 /// Share of the layers above which it is simpler to checkpoint all of them.
@@ -293,9 +294,25 @@ const NEARLY_ALL: f64 = 0.75;
 /// Layers up to which halving what is open takes no more attempts than a guess.
 const FEW_LAYERS: u32 = 64;
 
+/// Checkpoints only a part of the layers of a scan, where that is enough: the one that saves least.
+fn least_of_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
+    let at = plan.edits.iter().position(|edit| matches!(edit, Edit::Remat(scope, None) if scope == SCAN));
+    let (Some(at), true) = (at, plan.fits) else { return plan };
+    let with = |part: &scan_parts::Part| {
+        let mut edits = plan.edits.clone();
+        edits[at] = part.edit.clone();
+        let prediction = case.try_if_it_can_fit(&edits, Depth::Verdict)?;
+        Some(of_prediction(case, &prediction, plan.rules.clone(), plan.changes_results)).filter(|less| less.fits)
+    };
+    scan_parts::of(case).iter().find_map(with).unwrap_or(plan)
+}
+
 /// Checkpoints only as many layers as it takes to fit.
 fn fewest_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
-    let at = plan.edits.iter().position(|edit| matches!(edit, Edit::Remat(scope, None) if scope != SCAN));
+    let at = plan
+        .edits
+        .iter()
+        .position(|edit| matches!(edit, Edit::Remat(scope, None) if scope != SCAN && !scope.starts_with(IN_SCAN)));
     let (Some(at), Some(turn), true) = (at, &case.memory.kept.turn, plan.fits) else { return plan };
     let Edit::Remat(scope, _) = &plan.edits[at] else { return plan };
     let all = turn.layers.iter().filter(|layer| matches(scope, &layer.name)).count() as u32;
@@ -396,6 +413,7 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, main_scan: (i
         Edit::Remat(scope, _) if scope == SCAN => {
             library.remat_scan(main_scan, case.try_out(std::slice::from_ref(edit)).scan_segments)
         }
+        Edit::Remat(scope, _) if scope.starts_with(IN_SCAN) => scan_parts::words(library, scope),
         Edit::Remat(scope, None) => library.remat(scope),
         Edit::Remat(scope, Some(layers)) => {
             let enough = match layers {
@@ -419,7 +437,7 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, main_scan: (i
         }
         Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts, &case.memory),
         Edit::Blockwise(_) => super::attention::blockwise(case).to_owned(),
-        Edit::Donate(arguments) => library.donate(&arguments.in_words()),
+        Edit::Donate(arguments) => library.donate(&arguments.0, &arguments.in_words()),
         Edit::Constrain(parts) => format!(
             "activations divided {parts} ways along the batch (`jax.lax.with_sharding_constraint` on the residual stream), where nothing keeps them so yet"
         ),

@@ -1,7 +1,7 @@
 //! Rule `precision`: 32-bit floats where 16 bits might do.
 
 use super::finding::{ChangesResults, Finding, Severity};
-use super::library::{Library, has_narrow_moments};
+use super::library::{Library, has_narrow_moments, wide_moments};
 use super::program_context::{AtPeak, ProgramContext, Total};
 use super::simulation::is_simulation;
 use crate::analysis::class::Class;
@@ -86,10 +86,15 @@ fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else if finding.is_told() && saved > bytes / 2 + bytes / 50 {
         finding.why.push_str(" It saves more than half of them, as copies of them in bfloat16 are no longer made.");
     }
+    let half = Bytes(wide_moments(case) / 2);
+    let first = if half == Bytes::ZERO { String::new() } else { format!(", which saves {}", half.short()) };
+    let rest = format!(
+        "{first}; its second moment and the weights, which lose small updates unless they are rounded stochastically, are the rest of the saving"
+    );
     finding.advice.push(match Library::of(case).narrow_moments(case) {
-        Some(option) => format!("the optimizer's first moment in bfloat16 is the least risk ({option}); then its second moment, then the weights, with stochastic rounding"),
-        None if has_narrow_moments(case) => "the optimizer's first moment has 16 bits already; its second moment is next, then the weights, with stochastic rounding".to_owned(),
-        None => "the optimizer's first moment in bfloat16 is the least risk, where the optimizer has an option for it; then its second moment, then the weights, with stochastic rounding".to_owned(),
+        Some(option) => format!("the optimizer's first moment in bfloat16 is the least risk ({option}){rest}"),
+        None if has_narrow_moments(case) => "the optimizer's first moment has 16 bits already; what is left is its second moment and the weights, which lose small updates unless they are rounded stochastically".to_owned(),
+        None => format!("the optimizer's first moment in bfloat16 is the least risk, where the optimizer has an option for it{rest}"),
     });
     finding.changes_results = ChangesResults::Yes;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

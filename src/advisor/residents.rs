@@ -289,6 +289,12 @@ fn report(
             .replace(" or on the host", " or on the host (`optimizer_memory_host_offload=True`)"),
         _ => advice,
     };
+    // For every token that is made, FSDP would gather all weights.
+    let advice = if case.memory.has_backward() {
+        advice
+    } else {
+        advice.replace("(tensor parallelism; FSDP where they are gathered layer by layer)", "(tensor parallelism)")
+    };
     let has_one_head = class == Class::Cache && rows.first().is_some_and(|row| is_divided_to_one(case, row.1));
     let (advice, devices) = if has_one_head {
         let others = advice.replace(

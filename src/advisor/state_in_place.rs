@@ -425,15 +425,27 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         // Keys and values of a single head have no heads to share.
         let has_heads =
             node.is_none_or(|node| node.dimensions.len() < 4 || node.dimensions.iter().rev().nth(1) != Some(&1));
-        let mut others =
-            vec!["a cache no longer than the window in layers with sliding-window attention, if not done yet"];
+        let mut others = Vec::new();
         if has_heads && !heads::are_shared(case, node) {
-            others.insert(0, "a model with fewer key and value heads (grouped-query attention), if not in use yet");
+            others
+                .push("a model with fewer key and value heads (grouped-query attention), if not in use yet".to_owned());
+        }
+        // Layers that attend to a window alone have shorter caches, if that is used already.
+        let dimensions = |&row: &usize| case.node(case.memory.base[row].buffer).map(|node| outline(&node.dimensions));
+        // Counters and positions aside.
+        let shapes: Vec<_> = rows.iter().filter_map(dimensions).filter(|shape| shape.len() > 2).collect();
+        if !is_paged && shapes.len() > 1 && shapes.windows(2).all(|two| two[0] == two[1]) {
+            others.push(format!(
+                "where some layers attend to a window alone (sliding-window attention), caches no longer than it for these: all {} arrays of the cache have the same shape now",
+                shapes.len()
+            ));
         }
         if !is_paged {
-            others.push("a paged cache");
+            others.push("a paged cache".to_owned());
         }
-        finding.advice.push(others.join(", or "));
+        if !others.is_empty() {
+            finding.advice.push(others.join(", or "));
+        }
     }
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     finding.buffers.extend(padded.iter().chain(&relaid).chain(&second).map(|copy| copy.0));

@@ -172,7 +172,11 @@ const OF_ANYTHING: [&str; 4] = [precision::NAME, padding::NAME, batch_size::NAME
 /// Names the temporaries that are in no other finding, where they are much.
 fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let own = || findings.iter().filter(|f| f.program == Some(case.row) && !OF_ANYTHING.contains(&f.rule));
-    let named: FastSet<BufferId> = own().flat_map(|finding| finding.buffers.iter().copied()).collect();
+    let mut named: FastSet<BufferId> = own().flat_map(|finding| finding.buffers.iter().copied()).collect();
+    // Of what decompositions pad, the finding of padding says all there is to say.
+    let padding = findings.iter().filter(|f| f.program == Some(case.row) && f.rule == padding::NAME);
+    let is_decomposed = |buffer: &BufferId| case.decompositions().of_buffer(case.program, *buffer).is_some();
+    named.extend(padding.flat_map(|finding| finding.buffers.iter().copied()).filter(is_decomposed));
     let held: Vec<&AtPeak> = case.peak.iter().filter(|t| !named.contains(&t.buffer)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     let all = case.peak.iter().map(|t| t.size).total();

@@ -6,7 +6,7 @@
 use super::byte_owners::{self, Placed};
 use super::map::{MapBox, MemoryMap};
 use super::program::SpaceAnalysis;
-use crate::model::{BufferId, Bytes, Program};
+use crate::model::{BufferId, Bytes, Category, Program};
 
 /// A buffer that holds memory at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct Residency {
     pub reserved: (u32, u32),
     /// From its first write to its last read.
     pub written: (u32, u32),
+    /// Whether its memory is that of a donated argument, which holds the argument before.
+    pub in_argument: bool,
 }
 
 impl Residency {
@@ -36,20 +38,27 @@ impl Residency {
     pub fn of(map: &MemoryMap, buffer: BufferId) -> Option<Self> {
         let item = map.box_of(buffer)?;
         let written = (item.start, item.end);
-        let throughout = map.regions.get(item.region as usize).is_some_and(|region| region.always_live);
+        let region = map.regions.get(item.region as usize);
+        let throughout = region.is_some_and(|region| region.always_live);
         let held = map.held(buffer).unwrap_or(written);
         let reserved = if throughout { (0, map.points.saturating_sub(1).max(item.end)) } else { held };
-        Some(Self { reserved, written })
+        let in_argument = region.is_some_and(|region| region.category == Category::Parameter);
+        Some(Self { reserved, written, in_argument })
     }
 
-    /// How the two differ, in words: `reserved from step 0, written at 5,843`, or where others write the memory in place
+    /// How the two differ, in words: `reserved from step 0, written at 5,843`, in the memory of
+    /// an argument `in the memory of a donated argument, written at step 5,843`, or where others write the memory in place
     /// afterwards `updated in place up to step 1,544`. `None` if the memory is reserved exactly while it is written.
     #[must_use]
     pub fn difference(&self, unit: &str) -> Option<String> {
         let number = |point: u32| point.to_string();
         if self.written.0 > self.reserved.0 {
             let [reserved, written] = [self.reserved.0, self.written.0].map(number);
-            return Some(format!("reserved from {unit} {reserved}, written at {written}"));
+            return Some(if self.in_argument {
+                format!("in the memory of a donated argument, written at {unit} {written}")
+            } else {
+                format!("reserved from {unit} {reserved}, written at {written}")
+            });
         }
         let is_throughout = self.reserved.0 == 0 && self.written.0 == 0;
         (self.reserved.1 > self.written.1 && !is_throughout)

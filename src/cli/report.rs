@@ -62,7 +62,8 @@ pub struct ReportArgs {
     pub unfolded: bool,
     /// A change to try out; may be repeated: `donate params`, `dtype * bf16`, `compute bf16`, `dim 2050 2048`,
     /// `unpad 23`, `batch 0.5`, `micro 4` (`micro loop` for those that a loop in Python has written out), `shard table 4`,
-    /// `constrain 8`, `remat layer_*` (`remat layer_* 6` for the first 6, `remat scan` for the body of a scan),
+    /// `constrain 8`, `remat layer_*` (`remat layer_* 6` for the first 6, `remat scan` for the body of a scan,
+    /// `remat scan/mlp/*` for a part of it),
     /// `chunk logits 8`, `blockwise *`, `drop 17`, `free 17 200`
     #[arg(long = "edit", value_name = "EDIT")]
     pub edits: Vec<Edit>,

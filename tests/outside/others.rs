@@ -207,7 +207,7 @@ const SAID: &[(&str, &[&str])] = &[
     (
         "kh_llama_v5e4_fsdp",
         &[
-            "Both kernels pad heads of 64 elements to 128; the saving allows for it",
+            "Both kernels pad heads of 64 elements to 128, which the prediction allows for",
             "3.69 GiB less if computed block by block",
         ],
     ),

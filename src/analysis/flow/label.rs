@@ -11,6 +11,7 @@ use super::collective::{NamedBy, is_all_gather, is_exchange, named_by};
 use super::copied_state::copied_state;
 use super::like_weights::{like_weights, weights_like};
 use super::loops::{Loops, Part, Role};
+use super::other_result::other_result;
 use super::read_by::read_by;
 use super::steps::LoopSteps;
 use super::{Value, argument, handed_on, node_at, opcode, operand};
@@ -133,7 +134,8 @@ impl Labels {
         // A prefetch has no name; its operand's is its own.
         let own = if is_borrowed { self.loops.op_name(program, at) } else { name };
         if !is_plain(&own) {
-            return is_borrowed.then(|| Label::borrowed(own));
+            let other = other_result(program, &value, &own).map(Label::borrowed);
+            return other.or_else(|| is_borrowed.then(|| Label::borrowed(own)));
         }
         if let Some(path) = self.updated_copy(program, &value) {
             let copy = format!("{COPY_OF}{path}{IN_PLACE}");
@@ -353,6 +355,12 @@ impl Labels {
             value = Value { at: operand(program, part.at, 0)?, index: part.index.clone() };
         }
         None
+    }
+
+    /// What a stack is made from, as in its label: `mlp/wi_0`.
+    #[must_use]
+    pub fn stack_name(&self, program: &Program, part: &Part) -> Option<String> {
+        self.written_name(program, part, part.written.as_ref()?, &mut Arguments::default())
     }
 
     fn stack_label(&self, program: &Program, part: &Part, known: &mut Arguments) -> Label {

@@ -33,7 +33,8 @@ pub enum Edit {
     /// Shards temporaries that hold the global batch into this many parts.
     Constrain(u32),
     /// Recomputes in the backward pass what the scope's forward pass would keep. The scope is a layer's name, where `*`
-    /// matches any text, or `scan` for the body of the loops. With a number, only that many first layers.
+    /// matches any text, or `scan` for the body of the loops, or `scan/NAME` for what of it makes the stacks of that name
+    /// (`scan/mlp/*`). With a number, only that many first layers.
     Remat(String, Option<u32>),
     /// Computes the scope in this many parts, one after the other, and recomputes it in the backward pass. The scope is
     /// a pattern for op names, or `logits` for buffers with the vocabulary as a dimension.
@@ -49,6 +50,10 @@ pub enum Edit {
 
 /// The scope of [`Edit::Remat`] that means the body of the loops.
 pub const SCAN: &str = "scan";
+
+/// How the scope of [`Edit::Remat`] begins that means a part of the body of the loops; what follows is a pattern for what
+/// they save.
+pub const IN_SCAN: &str = "scan/";
 
 /// In place of a number of micro-batches: those that are written out, in a loop.
 pub const IN_LOOP: u32 = 1;
@@ -240,6 +245,9 @@ impl Edit {
             Self::Shard(arguments, parts) => format!("Shard {} {parts} ways", arguments.in_words()),
             Self::Constrain(parts) => format!("Shard activations {parts} ways"),
             Self::Remat(scope, _) if scope == SCAN => "Checkpoint the body of the scan".to_owned(),
+            Self::Remat(scope, _) if scope.starts_with(IN_SCAN) => {
+                format!("Checkpoint {} in the scan", &scope[IN_SCAN.len()..])
+            }
             Self::Remat(scope, None) if scope == "*" => "Checkpoint every layer".to_owned(),
             Self::Remat(scope, Some(1)) if scope == "*" => "Checkpoint the first layer".to_owned(),
             Self::Remat(scope, Some(layers)) if scope == "*" => format!("Checkpoint the first {layers} layers"),

@@ -64,7 +64,7 @@ mod written_out;
 
 pub use axis::Axis;
 pub use base::{Base, Role};
-pub use edit::{Arguments, Edit, EditError, IN_LOOP, LOGITS, SCAN};
+pub use edit::{Arguments, Edit, EditError, IN_LOOP, IN_SCAN, LOGITS, SCAN};
 pub use memory::{Item, Memory, Owner};
 pub use outcome::{Outcome, UNTOLD};
 pub use prediction::{DependsOn, Depth, Prediction, TryVerdict, WIDEST};

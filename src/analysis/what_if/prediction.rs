@@ -350,7 +350,7 @@ impl Memory {
         }
         if self.rematerialised > 0 {
             warnings.push(format!(
-                "{} named .remat: the compiler was already short of memory and will recompute less when there is room, up to about {} % of the available memory, so that the error may be larger here; the verdict is more reliable than the margin",
+                "{} named .remat: the compiler was already short of memory. Where there is room again it recomputes less, and may fill up to about {} % of the memory itself: the verdict is more reliable than the margin",
                 match self.rematerialised {
                     1 => "1 temporary is".to_owned(),
                     many => format!("{} temporaries are", thousands(many as u64)),

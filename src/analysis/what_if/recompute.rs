@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::computed_again::values_computed_again;
-use super::edit::SCAN;
+use super::edit::{IN_SCAN, SCAN};
 use super::memory::Memory;
 use super::postponed::Postponed;
 use super::saved_for_backward::{ScanSegments, Stack, is_among};
@@ -79,9 +79,13 @@ impl State<'_> {
     /// Checkpoints the layers whose names match, or the bodies of the scans over layers.
     pub(super) fn remat(&mut self, pattern: &str, most: Option<u32>) {
         self.kinds.remat = true;
+        if let Some(part) = pattern.strip_prefix(IN_SCAN) {
+            self.remat_part_of_scans(part);
+            return;
+        }
         let has_scan = self.scans_keep_more_than_inputs();
         if matches(pattern, SCAN) && has_scan && (pattern == SCAN || self.scans_keep_most()) {
-            self.remat_scans();
+            self.remat_scans(EVERY);
             return;
         }
         if matches(pattern, SCAN) && !self.memory.kept.stacks.is_empty() && self.scans_keep_most() {
@@ -95,6 +99,17 @@ impl State<'_> {
             return;
         }
         self.remat_layers(pattern, most);
+    }
+
+    /// Checkpoints the part of the bodies of the scans that makes the stacks whose names match.
+    fn remat_part_of_scans(&mut self, part: &str) {
+        let kept = &self.memory.kept;
+        if kept.stacks_called(part).next().is_some() {
+            self.remat_scans(part);
+        } else {
+            let all = kept.stack_names.iter().filter(|name| !name.is_empty()).cloned();
+            self.find_nothing(&format!("no scan saves what is called {part}"), all);
+        }
     }
 
     /// Whether scans save more than the input of each step, to an extent that matters.
@@ -357,9 +372,11 @@ impl State<'_> {
     /// Keeps only the input of each layer of what a scan saves; layers are recomputed one at a time. Where a step's input
     /// is as large as what it saves, segments of many steps are checkpointed instead, as few bytes in all as can be.
     /// Loops inside layers are recomputed one after the other.
-    fn remat_scans(&mut self) {
+    fn remat_scans(&mut self, part: &str) {
         let memory = self.memory;
         let stacks = &memory.kept.stacks;
+        let is_all = part == EVERY;
+        let meant: HashSet<u32> = memory.kept.stacks_called(part).map(|stack| stack.family).collect();
         // Encoder and decoder each have a loop, and what one recomputes is gone when the other does.
         let mut of_loops: BTreeMap<u32, Vec<Stack>> = BTreeMap::new();
         for stack in stacks {
@@ -369,7 +386,10 @@ impl State<'_> {
         let of_gradients = memory.kept.gradients.iter().map(first).min();
         let size = |stack: &Stack| memory.families.list[stack.family as usize].size;
         let saved = |stacks: &Vec<Stack>| {
-            stacks.iter().filter(|stack| !stack.is_input).fold(0u64, |sum, stack| sum.saturating_add(size(stack)))
+            stacks
+                .iter()
+                .filter(|stack| meant.contains(&stack.family))
+                .fold(0u64, |sum, stack| sum.saturating_add(size(stack)))
         };
         let most_saved = of_loops.values().map(saved).max().unwrap_or(0);
         for stacks in of_loops.values() {
@@ -377,9 +397,12 @@ impl State<'_> {
             let needed = stacks.iter().filter_map(needed).min();
             let is_in_layer = stacks.iter().any(|stack| stack.is_in_layer);
             let is_single = of_loops.len() == 1 && !is_in_layer;
-            self.remat_scan(stacks, if is_single { of_gradients } else { needed }, most_saved);
+            let backward = if is_single { of_gradients } else { needed };
+            self.remat_scan(stacks, &meant, backward, most_saved);
         }
-        self.remat_single_steps();
+        if is_all {
+            self.remat_single_steps();
+        }
     }
 
     /// Drops what loops of one step save, which the compiler runs as no loops: a layer between scans over others, as where
@@ -422,9 +445,9 @@ impl State<'_> {
         }
     }
 
-    /// As [`Self::remat_scans`], for one scan; `backward` is the time at which the backward pass
+    /// As [`Self::remat_scans`], for one scan and those of its stacks that are meant; `backward` is the time at which the backward pass
     /// begins to need what it saves, `most_saved` the bytes that the loop saves which saves most.
-    fn remat_scan(&mut self, stacks: &[Stack], backward: Option<u32>, most_saved: u64) {
+    fn remat_scan(&mut self, stacks: &[Stack], meant: &HashSet<u32>, backward: Option<u32>, most_saved: u64) {
         let memory = self.memory;
         let mut again = 0u64;
         let mut saved = 0u64;
@@ -433,7 +456,7 @@ impl State<'_> {
         // values of one shape some are, as element-wise operations are fused too.
         let mut scores: HashMap<Vec<i64>, u64> = HashMap::new();
         let mut shapes: HashMap<Vec<i64>, u64> = HashMap::new();
-        for stack in stacks.iter().filter(|stack| !stack.is_input) {
+        for stack in stacks.iter().filter(|stack| meant.contains(&stack.family)) {
             let row = stack.family as usize;
             let family = memory.families.list[row];
             let (first, last) = self.spans[row];
@@ -473,12 +496,14 @@ impl State<'_> {
             // Taken to be as large as the smallest stack kept now.
             _ => stacks.iter().map(size).min().unwrap_or(0),
         };
-        let is_worth = inputs.saturating_add(again) < saved / 2;
+        // A part of a step has no segments of several steps.
+        let is_part = stacks.iter().any(|stack| !stack.is_input && !meant.contains(&stack.family));
+        let is_worth = is_part || inputs.saturating_add(again) < saved / 2;
         if !is_worth && saved < most_saved {
             // A loop that saves little more than its inputs is left as it is where others save more.
             return;
         }
-        for stack in stacks.iter().filter(|stack| !stack.is_input || is_wider) {
+        for stack in stacks.iter().filter(|stack| meant.contains(&stack.family) || (stack.is_input && is_wider)) {
             self.dropped[stack.family as usize] = true;
             if stack.inner > 1 {
                 self.drop_slices(stack);
@@ -499,6 +524,17 @@ impl State<'_> {
             self.scan_segments.get_or_insert(found);
             (segments.inputs, segments.again)
         };
+        if is_part {
+            // What is as large as what the layer passes on, such as what norms make, may be of the part, or not.
+            let like_input = |stack: &&Stack| {
+                let slice = size(stack) / stack.layers.max(1).unsigned_abs();
+                !stack.is_input
+                    && !meant.contains(&stack.family)
+                    && carry.is_some_and(|carry| slice >= carry / 2 && slice <= carry.saturating_mul(2))
+            };
+            let alike = stacks.iter().filter(like_input).fold(0u64, |sum, stack| sum.saturating_add(size(stack)));
+            self.may_be_of_part = self.may_be_of_part.saturating_add(alike / 2);
+        }
         self.made_again.push((again, backward, last, row));
         if inputs > 0 {
             self.made_again.push((inputs, first, last, row));

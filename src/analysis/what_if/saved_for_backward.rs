@@ -20,6 +20,7 @@ use crate::analysis::flow::{Value, computed};
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::{Pass, pass_of};
+use crate::analysis::names::pattern::matches;
 use crate::analysis::packing::Families;
 use crate::model::{FastMap, FastSet, InstructionId, Program, ShapeNode, outline};
 
@@ -37,6 +38,9 @@ const LEAST_SEQUENCE: i64 = 256;
 
 /// Part of what loops within a loop save from which on what it saves itself is much.
 const OWN: u64 = 2;
+
+/// What names of the attention of a layer have in common: `attn`, `self_attention`.
+const ATTENTION: &str = "att";
 
 /// Queries in a block of flash attention, as its kernels take by default.
 pub const BLOCK: i64 = 128;
@@ -86,6 +90,8 @@ pub struct SavedForBackward {
     pub passes: Vec<Pass>,
     /// Families that scans save for the backward pass.
     pub stacks: Vec<Stack>,
+    /// What each of these stacks is made from, in the same order: `mlp/wi_0`; empty where that is not known.
+    pub stack_names: Vec<String>,
     /// Families into which scans of the backward pass write gradients.
     pub gradients: Vec<u32>,
     /// Size of the vocabulary over all devices.
@@ -339,6 +345,7 @@ impl SavedForBackward {
                         carry: labels.loops.carry(program, within.map_or(part.at, |inner| inner.at), is_weight),
                         is_in_layer: false,
                     });
+                    self.stack_names.push(labels.stack_name(program, part).unwrap_or_default());
                 }
                 LoopRole::Gradients => self.gradients.push(row as u32),
                 LoopRole::Collected => self.collected.push(row as u32),
@@ -424,6 +431,17 @@ impl SavedForBackward {
     fn stack(&self, family: usize) -> Option<&Stack> {
         let row = self.stacks.binary_search_by_key(&family, |stack| stack.family as usize).ok()?;
         self.stacks.get(row)
+    }
+
+    /// The stacks of scans over layers whose name matches a pattern, but for the inputs of the layers. Scores, which have no
+    /// name, are of attention.
+    pub fn stacks_called<'s>(&'s self, pattern: &'s str) -> impl Iterator<Item = &'s Stack> {
+        let is_attention = pattern.to_ascii_lowercase().contains(ATTENTION);
+        let named = self.stacks.iter().zip(&self.stack_names);
+        let is_meant = move |stack: &Stack, name: &str| {
+            matches(pattern, name) || (is_attention && is_among(&self.scores, stack.family as usize))
+        };
+        named.filter(move |(stack, name)| !stack.is_input && is_meant(stack, name)).map(|(stack, _)| stack)
     }
 
     /// Whether a family is a stack of a scan over layers, not of a loop inside a layer.

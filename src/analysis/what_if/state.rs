@@ -113,6 +113,8 @@ pub struct State<'a> {
     pub(super) largest_housed: u64,
     /// Bytes counted above and below what is expected to be recomputed at once.
     pub(super) fused: u64,
+    /// Bytes that may be of the part of the layers that is checkpointed, by their size alone.
+    pub(super) may_be_of_part: u64,
     /// Whether each device is left one sample of several.
     pub(super) to_one_sample: bool,
     /// Into how many parts weights are divided, if that is how many the batch has: without constraints, activations may
@@ -203,6 +205,7 @@ impl<'a> State<'a> {
             lent: Vec::new(),
             largest_housed: 0,
             fused: 0,
+            may_be_of_part: 0,
             to_one_sample: false,
             divided_like_batch: None,
             divided_rows: Vec::new(),

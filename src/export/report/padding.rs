@@ -136,9 +136,8 @@ pub fn write(out: &mut String, rows: &[PaddingReport], peak: Option<u64>, is_lis
         let saves = Bytes(row.saves_at_peak_bytes).short();
         let each = format!("{} each, {} of it data", Bytes(row.each_bytes).short(), Bytes(row.useful_bytes).short());
         // What no other form removes is no saving.
-        let saves =
-            if row.fixed_by.is_some() { format!("would save {saves} unpadded") } else { format!("saves {saves}") };
-        let _ = writeln!(out, "      {}{}  x{}, {each}, {saves}", row.shape, row.layout, row.buffers);
+        let saves = if row.fixed_by.is_some() { String::new() } else { format!(", saves {saves}") };
+        let _ = writeln!(out, "      {}{}  x{}, {each}{saves}", row.shape, row.layout, row.buffers);
         if let Some(words) = row.fixed_by {
             let _ = writeln!(
                 out,

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::failure::FailureReport;
 use super::runtime::{AllocatorReport, SnapshotReport};
 use crate::analysis::live_at::Residency;
+use crate::model::Category;
 
 /// Name and version of the schema.
 pub const SCHEMA: &str = "highwater.report/1";
@@ -380,7 +381,8 @@ impl BufferReport {
 
     /// Steps at which its memory is reserved and at which it is live; `None` if unknown.
     pub fn spans(&self) -> Option<Residency> {
-        Some(Residency { reserved: self.reserved?, written: (self.live_start?, self.live_end?) })
+        let in_argument = self.category == Category::Parameter.name();
+        Some(Residency { reserved: self.reserved?, written: (self.live_start?, self.live_end?), in_argument })
     }
 }
 

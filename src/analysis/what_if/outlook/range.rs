@@ -5,6 +5,7 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::Packer;
 use crate::analysis::what_if::edit::Edit;
 use crate::analysis::what_if::prediction::{NEAR, RECOMPUTED_TO, WIDEST, band_of};
+use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::analysis::what_if::state::Kinds;
 use crate::model::Bytes;
 
@@ -46,7 +47,7 @@ const LEAST_WEIGHTS: usize = 8;
 
 impl Outlook<'_, '_> {
     /// The rules, in the order in which they move the ends of the range.
-    const RULES: [fn(&mut Self); 19] = [
+    const RULES: [fn(&mut Self); 21] = [
         Self::widen_by_packing,
         Self::widen_by_fragmentation,
         Self::widen_by_reduction,
@@ -66,6 +67,8 @@ impl Outlook<'_, '_> {
         Self::widen_to_recomputed,
         Self::narrow_to_no_change,
         Self::narrow_divided_arguments,
+        Self::raise_to_stacks,
+        Self::widen_by_part,
     ];
 
     /// Finds the range: what the program's own range is with these changes, as each rule moves its ends.
@@ -320,7 +323,12 @@ impl Outlook<'_, '_> {
     fn narrow_to_present(&mut self) {
         let memory = self.trial.memory;
         if only_take_away(&self.trial.edits) && self.trial.least <= memory.peak {
-            let most = Bytes(memory.allocated.max(self.expected).max(self.cases.worst.unwrap_or(0)));
+            let mut most = memory.allocated.max(self.expected).max(self.cases.worst.unwrap_or(0));
+            // The compiler keeps more only where there is room for it. Of checkpoints of unrolled layers it may not.
+            if !self.trial.state.kinds.remat && self.fits_now() {
+                most = most.min(memory.room().unwrap_or(u64::MAX).max(self.expected));
+            }
+            let most = Bytes(most);
             self.range.1 = self.range.1.min(most);
         }
     }
@@ -351,6 +359,29 @@ impl Outlook<'_, '_> {
         if self.trial.state.kinds == (Kinds { sharding: true, ..Kinds::default() }) && self.fits_now() {
             self.range.1 = self.range.1.min(Bytes(memory.allocated.max(self.expected)));
         }
+    }
+
+    /// What only a part of the layers is checkpointed for may save more than its name tells.
+    fn widen_by_part(&mut self) {
+        let may_be = self.trial.state.may_be_of_part;
+        if may_be > 0 {
+            self.range.0 = self.range.0.min(Bytes(self.expected.saturating_sub(may_be)));
+            self.range.1 = self.range.1.min(Bytes((self.range.0.0 as f64 * WIDEST) as u64)).max(Bytes(self.expected));
+        }
+    }
+
+    /// What scans over layers save stays whatever the compiler recomputes: it passes from the loop of the forward pass to
+    /// that of the backward pass, which are computed once. In four refused programs all of these stacks had their full size.
+    fn raise_to_stacks(&mut self) {
+        let Trial { memory, state, .. } = self.trial;
+        if state.kinds == Kinds::default() || state.kinds.by_hand {
+            return;
+        }
+        let is_saved = |family: usize| memory.kept.is_stack_of_layers(family) && !is_among(&memory.kept.scores, family);
+        let stacks = self.trial.at_peak().filter(|row| is_saved(row.0 as usize)).map(|row| row.1.0);
+        let least = Bytes(stacks.fold(self.base, u64::saturating_add).min(self.expected));
+        self.range.0 = self.range.0.max(least);
+        self.range.1 = self.range.1.max(self.range.0);
     }
 }
 
