@@ -37,11 +37,21 @@ impl State<'_> {
     /// Notes that a trained weight is divided along a dimension: if it is a table of words, and not along these, then
     /// activations are divided along their width, too.
     pub(super) fn note_table(&mut self, node: &ShapeNode, dimension: usize, parts: i64) {
-        let Some((words, _)) = self.memory.indivisible_vocabulary(parts) else { return };
+        let Some((words, _)) = self.memory.indivisible_vocabulary(parts).filter(|_| !self.has_features()) else {
+            return;
+        };
         let along = node.dimensions.get(dimension);
         if node.dimensions.contains(&words) && along.is_some_and(|&along| along != words) {
             self.by_width = Some(parts);
         }
+    }
+
+    /// Whether the data has features of its own, such as sound or pictures, beside words. What is made of these is divided
+    /// along the batch whatever the table of words is: so it was in a real encoder and decoder for speech.
+    fn has_features(&self) -> bool {
+        let node = |base: u32| self.program.buffer_node(self.memory.base.get(base as usize)?.buffer);
+        let is_feature = |node: &ShapeNode| node.element_type.is_float() && node.dimensions.len() > 2;
+        self.memory.data.iter().any(|data| data.parts > 1 && node(data.base).is_some_and(is_feature))
     }
 
     /// Into how many parts activations are divided along their width, if they are.

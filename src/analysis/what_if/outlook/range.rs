@@ -3,11 +3,12 @@
 use super::{FAR_ABOVE, Outlook, Range, Trial, copied_at_once};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::Packer;
+use crate::analysis::what_if::base::Role;
 use crate::analysis::what_if::edit::Edit;
 use crate::analysis::what_if::prediction::{NEAR, RECOMPUTED_TO, WIDEST, band_of};
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::analysis::what_if::state::Kinds;
-use crate::model::Bytes;
+use crate::model::{Bytes, FastSet, Opcode};
 
 /// Share of what is allocated from which on what is lost between blocks matters.
 const FRAGMENTED: f64 = 0.1;
@@ -47,7 +48,7 @@ const LEAST_WEIGHTS: usize = 8;
 
 impl Outlook<'_, '_> {
     /// The rules, in the order in which they move the ends of the range.
-    const RULES: [fn(&mut Self); 21] = [
+    const RULES: [fn(&mut Self); 22] = [
         Self::widen_by_packing,
         Self::widen_by_fragmentation,
         Self::widen_by_reduction,
@@ -69,6 +70,7 @@ impl Outlook<'_, '_> {
         Self::narrow_divided_arguments,
         Self::raise_to_stacks,
         Self::widen_by_part,
+        Self::widen_by_tiles,
     ];
 
     /// Finds the range: what the program's own range is with these changes, as each rule moves its ends.
@@ -367,6 +369,35 @@ impl Outlook<'_, '_> {
         if may_be > 0 {
             self.range.0 = self.range.0.min(Bytes(self.expected.saturating_sub(may_be)));
             self.range.1 = self.range.1.min(Bytes((self.range.0.0 as f64 * WIDEST) as u64)).max(Bytes(self.expected));
+        }
+    }
+
+    /// State in 8 bits that a loop writes to row by row has another tile there than as an argument, so that the loop works on
+    /// a copy: so it was with the caches of a real decoding loop, which were written in place in 16 bits.
+    fn widen_by_tiles(&mut self) {
+        let Trial { memory, program, edits, sizes, .. } = self.trial;
+        let mut narrowed = edits.iter().filter_map(|edit| match edit {
+            Edit::Dtype(arguments, element) if element.storage_bits() <= 8 => Some(arguments),
+            _ => None,
+        });
+        let Some(arguments) = narrowed.next() else { return };
+        let instructions = &program.instructions;
+        let loops = instructions.ids().filter(|at| instructions.opcode.get(at.index()) == Some(&Opcode::WHILE));
+        let carried: FastSet<&[i64]> = loops
+            .filter_map(|at| program.shape_of(at))
+            .flat_map(|shape| shape.nodes.iter().map(|node| node.dimensions.as_slice()))
+            .collect();
+        let is_carried = |row: &usize| {
+            let base = &memory.base[*row];
+            let node = program.buffer_node(base.buffer);
+            matches!(&base.role, Role::Argument { path, is_donated: true, .. } if arguments.include(path))
+                && node.is_some_and(|node| node.dimensions.len() > 2 && carried.contains(node.dimensions.as_slice()))
+        };
+        let rows = (0..sizes.base.len()).filter(is_carried);
+        let copies = rows.fold(0u64, |sum, row| sum.saturating_add(sizes.base[row]));
+        let high = Bytes(self.expected.saturating_add(copies).min(self.widest()));
+        if copies > 0 && high > self.range.1 {
+            self.range = (self.range.0.max(lowest_below(high)).min(Bytes(self.expected)), high);
         }
     }
 
