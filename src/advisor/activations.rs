@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use super::batch_size;
 use super::finding::{ChangesResults, Finding, Severity, has_micro_batches};
 use super::gathered::is_gather;
+use super::idle_checkpoint::AGAIN;
 use super::included;
 use super::library::Library;
 use super::offload;
@@ -18,6 +19,7 @@ use crate::analysis::class::Class;
 use crate::analysis::flow::collective::is_gathered;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::names::layer::Layer;
+use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
@@ -89,7 +91,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether what the forward pass has made is live in the backward pass.
 fn lives_on(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
-    case.memory.kept.is_stack(t.family) || case.analysis.classes(case.program).of(t.buffer) == Class::Activation
+    // What the compiler computes again is there for a moment.
+    let made = case.program.buffers.instruction_of(case.root(t));
+    let is_again = made.is_some_and(|at| is_rematerialised(case.program, at));
+    let is_activation = || case.analysis.classes(case.program).of(t.buffer) == Class::Activation;
+    case.memory.kept.is_stack(t.family) || (!is_again && is_activation())
 }
 
 /// Whether checkpoints of the body of a scan over layers save much, though what it saves is not most of the peak.
@@ -120,7 +126,9 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
     let in_all: u64 = families.filter(|row| is_recomputed(row.0)).map(|row| row.1.size).total();
     // What a loop recomputes is that of one step.
     let in_loops: u64 = held.iter().copied().filter(|t| case.is_in_loop(t)).map(|t| t.size).total();
-    let is_at_once = bytes.saturating_mul(2) > in_all && in_loops.saturating_mul(2) < bytes;
+    let is_at_once = bytes.saturating_mul(2) > in_all
+        && in_loops.saturating_mul(2) < bytes
+        && is_of_most_checkpoints(case, &held, &is_recomputed);
     let alike = most_alike(case, &held).filter(|&alike| alike >= OF_SEVERAL_LAYERS);
     let mut finding = case.finding(NAME);
     finding.at_stake_bytes = Some(Bytes(bytes));
@@ -163,6 +171,8 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
         finding.advice.push(
             if case.has_steps_alone() {
                 "checkpoint smaller parts of each step: less is recomputed at a time"
+            } else if case.memory.kept.scores.is_empty() {
+                "checkpoint smaller parts of each block separately: less is recomputed at a time"
             } else {
                 "checkpoint smaller parts, such as attention and MLP of each block separately: less is recomputed at a time"
             }
@@ -173,6 +183,19 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// Whether what is recomputed is of most of the scopes that are checkpointed, not of one of several.
+fn is_of_most_checkpoints(case: &ProgramContext<'_>, held: &[&AtPeak], is_recomputed: &dyn Fn(usize) -> bool) -> bool {
+    let scope = |family: usize| {
+        let path = path(case.name(family));
+        let at = path.iter().rposition(|part| part.contains(AGAIN))?;
+        path.get(at + 1).map(|scope| (*scope).to_owned())
+    };
+    let families = 0..case.memory.families.list.len();
+    let all: BTreeSet<String> = families.filter(|&family| is_recomputed(family)).filter_map(scope).collect();
+    let own: BTreeSet<String> = held.iter().filter_map(|t| scope(t.family)).collect();
+    own.len() * 2 > all.len() || all.is_empty()
 }
 
 /// From how many arrays of one shape on what is recomputed is of several layers.

@@ -64,12 +64,18 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         }
     );
     let side = |t: &AtPeak| case.node(t.buffer).and_then(|node| repeated(&node.dimensions));
+    let rows_of = |t: &AtPeak, sequence: i64| {
+        case.node(t.buffer).is_some_and(|node| node.dimensions.iter().filter(|&&size| size == sequence).count() > 2)
+    };
     let window = || {
         let windows: Option<FastSet<i64>> = held.iter().map(|t| window(case, case.node(t.buffer)?)).collect();
         windows.filter(|windows| windows.len() == 1).and_then(|windows| windows.into_iter().next())
     };
     let (pair, growth) = if case.memory.kept.are_crossed || sequence < LEAST_POSITIONS {
         ("pair of positions of two sequences".to_owned(), "product of the two lengths".to_owned())
+    } else if held.iter().all(|t| side(t) == Some(sequence) && rows_of(t, sequence)) {
+        // As in triangle attention, for each row of a pair representation.
+        (format!("pair of {sequence} positions in each of {sequence} rows"), "cube of the sequence length".to_owned())
     } else if held.iter().all(|t| side(t) == Some(sequence)) {
         (format!("pair of {sequence} positions"), "square of the sequence length".to_owned())
     } else if let Some(window) = window() {
@@ -263,7 +269,8 @@ fn padded(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     let positions = positions.filter(|positions| positions % BLOCK != 0 && !case.memory.is_gpu);
     positions.map_or_else(String::new, |positions| {
         let whole = positions.saturating_add(BLOCK - positions % BLOCK);
-        format!("; they take multiples of {BLOCK} positions: pad the {positions} to {whole}, and mask what is added")
+        let whose = if Library::of(case) == Library::Keras { "; the kernels take" } else { "; they take" };
+        format!("{whose} multiples of {BLOCK} positions: pad the {positions} to {whole}, with segment ids that leave out what is added")
     })
 }
 

@@ -94,7 +94,9 @@ fn cache_of(case: &ProgramContext<'_>, t: &AtPeak) -> Option<String> {
 /// then gathered take less than the weight.
 fn keep_along(case: &ProgramContext<'_>, finding: &mut Finding, largest: Option<&AtPeak>) {
     let tokens = |data: &DataArgument| data.elements().saturating_mul(data.parts.max(1));
-    let divided = case.memory.data.iter().filter(|data| data.parts > 1).map(tokens).max();
+    let divided = case.memory.data.iter().filter(|data| data.parts > 1).max_by_key(|data| tokens(data));
+    let divided =
+        divided.map(|data| tokens_of_logits(case).map_or_else(|| tokens(data), |own| own * data.parts.max(1)));
     let Some(tokens) = divided else {
         finding.advice.push(KEPT_ALONG.to_owned());
         return;
@@ -103,9 +105,20 @@ fn keep_along(case: &ProgramContext<'_>, finding: &mut Finding, largest: Option<
     let longest = largest.and_then(|t| case.node(t.buffer)?.dimensions.iter().copied().max()).unwrap_or(0);
     if (tokens as f64) < longest as f64 * NO_LESS {
         finding.advice.push(format!("{KEPT_ALONG}{ACTIVATIONS_INSTEAD}"));
-    } else {
+    } else if largest.is_some_and(|t| case.analysis.classes(case.program).of(t.buffer) == Class::Weight) {
         finding.why.push_str(NO_LESS_OTHERWISE);
     }
+}
+
+/// For how many tokens a device computes logits, which may be fewer than it has of the data.
+fn tokens_of_logits(case: &ProgramContext<'_>) -> Option<i64> {
+    let kept = &case.memory.kept;
+    let words = kept.vocabulary.filter(|&words| words > 0)?;
+    let of_whole_words = |&family: &u32| {
+        let node = case.program.buffer_node(case.memory.families.list.get(family as usize)?.root)?;
+        node.dimensions.contains(&words).then(|| node.element_count() as i64 / words)
+    };
+    kept.logits.iter().filter_map(of_whole_words).max()
 }
 
 /// Looks for copies of weights among the temporaries at the peak.

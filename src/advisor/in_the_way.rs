@@ -29,10 +29,10 @@ impl InTheWay {
                 "; both compute a softmax, which these scores have not: blocks of queries in `jax.lax.map`{each} do the same for any function of them"
             ),
             Self::Relative if is_gpu => format!(
-                "; this model adds a term by relative position to its scores, which it takes as `bias`, an array of all pairs, as large as the scores: blocks of queries in `jax.lax.map`{each} need none"
+                "; this model adds a bias to its scores that it computes, such as one by relative position, which it takes as `bias`, an array of all pairs, as large as the scores; blocks of queries in `jax.lax.map`{each} need no such array"
             ),
             Self::Relative => format!(
-                "; this model adds a term by relative position to its scores, which splash attention does not take, and flash attention only as an array of all pairs (`ab`), as large as the scores: blocks of queries in `jax.lax.map`{each} need none"
+                "; this model adds a bias to its scores that it computes, such as one by relative position: splash attention takes none, and flash attention only an array of all pairs (`ab`), as large as the scores; blocks of queries in `jax.lax.map`{each} need no such array"
             ),
             Self::Bias(path) if is_gpu => format!(
                 "; this model adds a trained bias to its scores (`{path}`), which it takes as `bias`, an array of all pairs, whose gradient is as large as the scores"

@@ -151,7 +151,7 @@ impl Library {
         match self {
             Self::MaxText => "MaxText: `remat_policy=full`",
             Self::Tunix => {
-                "Tunix: `remat_config=RematConfig.DECODER` in the model's configuration (`RematConfig.BLOCK` for attention alone)"
+                "Tunix: `remat_config=RematConfig.DECODER` in the model's configuration, where its version has that (`RematConfig.BLOCK` is for attention alone); else `nnx.remat` around the call of each layer"
             }
             Self::Keras => {
                 "Keras: `jax.checkpoint` around each layer's call as a function of its arrays alone (`jax.checkpoint(lambda x: layer(x, training=True))`); `keras.RematScope` and `keras.remat` of Keras 3 also trace the argument `training`, which makes layers with dropout fail"

@@ -1,7 +1,7 @@
 //! Parts of the layers of a scan that can be checkpointed alone, such as the MLP: what is recomputed then costs less time
 //! than the whole layer. Stacks that the scan saves are of one part where their names begin alike.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::library::Library;
 use super::program_context::{ProgramContext, Total};
@@ -48,47 +48,38 @@ pub fn of(case: &ProgramContext<'_>) -> Vec<Part> {
     parts
 }
 
-/// Names by the first scope in which they differ: that scope, and a pattern for its names alone.
+/// What scopes and weights of parts are called, in lower case: attention, and the MLP.
+const WORDS: [&str; 5] = ["att", "mlp", "ffn", "feed_forward", "feedforward"];
+
+/// The scopes among some names that are a part, and a pattern for the names of each; none that all names have.
 fn by_part(names: &[&str]) -> Vec<(String, String)> {
-    let paths: Vec<Vec<&str>> = names.iter().map(|name| name.split('/').collect()).collect();
-    let is_named = |at: &usize| paths[*at].len() > 1;
-    let named: Vec<usize> = (0..paths.len()).filter(is_named).collect();
-    let Some(&first) = named.first() else { return Vec::new() };
-    let shortest = named.iter().map(|&at| paths[at].len()).min().unwrap_or(0);
-    let is_common = |depth: usize| named.iter().all(|&at| paths[at][depth] == paths[first][depth]);
-    let depth = (0..shortest.saturating_sub(1)).take_while(|&depth| is_common(depth)).count();
-    let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for at in named {
-        groups.entry(paths[at][depth]).or_default().push(at);
-    }
-    if groups.len() < 2 {
-        return Vec::new();
-    }
-    let of = |(name, own): (&str, Vec<usize>)| {
-        let start = paths[own[0]][..=depth].join("/");
-        let is_inside = own.iter().all(|&at| paths[at].len() > depth + 1);
-        (name.to_owned(), if is_inside { format!("{start}/*") } else { start })
+    let is_part = |scope: &&str| {
+        let lower = scope.to_ascii_lowercase();
+        WORDS.iter().any(|word| lower.contains(word))
     };
-    groups.into_iter().map(of).collect()
+    let scopes: BTreeSet<&str> = names.iter().flat_map(|name| name.split('/')).filter(is_part).collect();
+    let of = |scope: &str| {
+        let has = |name: &&&str| name.split('/').any(|own| own == scope);
+        let start = format!("{scope}/");
+        let is_first = names.iter().filter(has).all(|name| name.starts_with(&start));
+        let is_all = names.iter().all(|name| has(&name));
+        (!is_all).then(|| (scope.to_owned(), if is_first { format!("{scope}/*") } else { format!("*{scope}*") }))
+    };
+    scopes.into_iter().filter_map(of).collect()
 }
 
 /// How to checkpoint a part of the layers alone, in the words of the library that made the program.
 pub fn words(library: Library, scope: &str) -> String {
-    let part = scope.strip_prefix(IN_SCAN).unwrap_or(scope);
+    let part = scope.strip_prefix(IN_SCAN).unwrap_or(scope).trim_matches(['*', '/']);
+    let rest = "the rest of the layer is kept";
     match library {
         Library::MaxText => {
-            "MaxText: `remat_policy=save_dot_except_mlp`: the MLP alone is recomputed, what attention makes is kept"
+            "MaxText: `remat_policy=save_dot_except_mlp`: the MLP is recomputed, what attention makes is kept"
                 .to_owned()
         }
-        Library::Linen => format!(
-            "Flax: `nn.remat` around the module inside the layer that makes `{part}`: the rest of the layer is kept"
-        ),
-        Library::Nnx => format!(
-            "Flax: `nnx.remat` around the call inside the layer that makes `{part}`: the rest of the layer is kept"
-        ),
-        _ => format!(
-            "`jax.checkpoint` around the part of the scan's body that makes `{part}`, not around all of it: the rest of the layer is kept"
-        ),
+        Library::Linen => format!("Flax: `nn.remat` around the module `{part}` inside the layer: {rest}"),
+        Library::Nnx => format!("Flax: `nnx.remat` around the call of `{part}` inside the layer: {rest}"),
+        _ => format!("`jax.checkpoint` around `{part}` inside the scan's body, not around all of it: {rest}"),
     }
 }
 
@@ -118,19 +109,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_divided_at_the_first_scope_in_which_they_differ() {
-        let names = ["mlp/wi_0", "mlp/wi_1", "attention/query", "attention/out", "norm"];
-        let parts = by_part(&names);
-        let patterns: Vec<&str> = parts.iter().map(|part| part.1.as_str()).collect();
-        assert_eq!(patterns, ["attention/*", "mlp/*"]);
-    }
-
-    #[test]
-    fn what_all_names_begin_with_is_no_part() {
-        let parts = by_part(&["p/up", "p/down", "p/up"]);
-        let patterns: Vec<(&str, &str)> = parts.iter().map(|part| (part.0.as_str(), part.1.as_str())).collect();
-        assert_eq!(patterns, [("down", "p/down"), ("up", "p/up")]);
-        assert!(by_part(&["p/up", "p/up"]).is_empty());
-        assert!(by_part(&["up", "down"]).is_empty());
+    fn attention_and_the_mlp_are_parts() {
+        let parts = |names: &[&str]| by_part(names).into_iter().map(|part| part.1).collect::<Vec<_>>();
+        let names = ["mlp/wi_0", "mlp/wi_1", "self_attention/query", "self_attention/out", "norm"];
+        assert_eq!(parts(&names), ["mlp/*", "self_attention/*"]);
+        let names = ["layers/MultiHeadAttention_0", "MultiHeadAttention_0/key", "layers/Dense_1"];
+        assert_eq!(parts(&names), ["*MultiHeadAttention_0*"]);
+        assert!(parts(&["p/up", "p/down"]).is_empty());
+        // All of the layer.
+        assert!(parts(&["mlp/up", "mlp/down"]).is_empty());
     }
 }

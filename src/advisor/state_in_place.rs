@@ -353,7 +353,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         match (is_cache, is_paged) {
             (true, true) => " Its size is the number of pages times the size of one.",
             (true, false) =>
-                " Its size grows with the batch, with the positions, and with the number and size of key and value heads.",
+                if !are_latents(case, &rows) {
+                    " Its size grows with the batch, with the positions, and with the number and size of key and value heads."
+                } else {
+                    " Its size grows with the batch, with the positions, and with the width of the latents."
+                },
             (false, _) => "",
         }
     );
@@ -374,7 +378,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push(format!("shard it over the {devices} devices {along}; it shrinks exactly in proportion"));
     }
     if case.is_worth(copies) {
-        let how = if !case.program.instructions.opcode.contains(&Opcode::WHILE) {
+        let how = if are_tiled_otherwise(case, node, &second) {
+            OTHER_TILES
+        } else if !case.program.instructions.opcode.contains(&Opcode::WHILE) {
             "update it in place (`jax.lax.dynamic_update_slice`), and read nothing of the old one after that"
         } else if Library::of(case) == Library::Linen {
             "carry it through the loop and update it in place (`nn.scan` with `variable_carry` for it instead of `variable_axes`, each layer writing its own part with `jax.lax.dynamic_update_slice`), instead of scanning over it and collecting the results"
@@ -422,11 +428,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         );
     }
     if is_cache {
-        // Keys and values of a single head have no heads to share.
-        let has_heads =
-            node.is_none_or(|node| node.dimensions.len() < 4 || node.dimensions.iter().rev().nth(1) != Some(&1));
         let mut others = Vec::new();
-        if has_heads && !heads::are_shared(case, node) {
+        if has_heads(case, &rows) && !heads::are_shared(case, node) {
             others
                 .push("a model with fewer key and value heads (grouped-query attention), if not in use yet".to_owned());
         }
@@ -450,6 +453,44 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     finding.buffers.extend(padded.iter().chain(&relaid).chain(&second).map(|copy| copy.0));
     findings.push(finding);
+}
+
+/// What to do where a loop works on a copy in another tiling.
+const OTHER_TILES: &str = "they are tiled otherwise than the arguments, as the update of single rows needs it: give arguments and results that layout (`jax.experimental.layout`), or keep the state in 16 bits, whose rows are written in place";
+
+/// Whether most copies of an array differ from it in nothing but their tiles.
+fn are_tiled_otherwise(case: &ProgramContext<'_>, array: Option<&ShapeNode>, copies: &[(BufferId, u64)]) -> bool {
+    let Some((array, own)) = array.and_then(|array| Some((array, array.layout.as_ref()?))) else { return false };
+    let is_retiled = |copy: &&(BufferId, u64)| {
+        case.node(copy.0).is_some_and(|node| {
+            let layout = node.layout.as_ref();
+            node.element_type == array.element_type
+                && layout.is_some_and(|it| it.minor_to_major == own.minor_to_major && it.tiles != own.tiles)
+        })
+    };
+    let retiled = copies.iter().filter(is_retiled).map(|copy| copy.1).total();
+    retiled.saturating_mul(2) > copies.iter().map(|copy| copy.1).total()
+}
+
+/// Whether a cache has several heads that queries could share: of keys and values, which are merged where an array has three
+/// dimensions, and not latents.
+fn has_heads(case: &ProgramContext<'_>, rows: &[usize]) -> bool {
+    let is_single = |row: &usize| {
+        let node = case.node(case.memory.base[*row].buffer);
+        node.is_some_and(|node| node.dimensions.len() > 3 && node.dimensions.iter().rev().nth(1) == Some(&1))
+    };
+    !are_latents(case, rows) && !rows.first().is_some_and(is_single)
+}
+
+/// Whether a cache holds the latents that the keys and values of all heads are made from.
+fn are_latents(case: &ProgramContext<'_>, rows: &[usize]) -> bool {
+    rows.iter().any(|&row| match &case.memory.base[row].role {
+        Role::Argument { path, .. } => {
+            let path = path.to_ascii_lowercase();
+            ["latent", "c_kv", "ckv", "compressed", "kv_lora"].iter().any(|word| path.contains(word))
+        }
+        _ => false,
+    })
 }
 
 #[cfg(test)]

@@ -291,7 +291,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
             let are_more = case.memory.summed_parts(case.program) > 1;
             let parts = if are_more { "more micro-batches" } else { "micro-batches" };
             format!("; what helps further is fewer samples at a time, in {parts} or on more devices")
-        } else if fewer.is_some_and(|fewer| fewer.is_told()) {
+        } else if fewer.is_some_and(|fewer| fewer.is_told() && fewer.undecided.is_none()) {
             ", and a smaller batch would take hardly less".to_owned()
         } else {
             String::new()

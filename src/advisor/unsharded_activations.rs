@@ -59,7 +59,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         );
     }
     finding.advice.push(
-        "`x = jax.lax.with_sharding_constraint(x, P(\"data\"))` on the residual stream, with the batch axis: after the embedding and at the end of each layer".to_owned(),
+        if case.memory.kept.vocabulary.is_some() {
+            "`x = jax.lax.with_sharding_constraint(x, P(\"data\"))` on the residual stream, with the batch axis: after the embedding and at the end of each layer".to_owned()
+        } else {
+            "`x = jax.lax.with_sharding_constraint(x, P(\"data\"))` with the batch axis, on the input of the first layer and on what each layer passes on".to_owned()
+        },
     );
     finding
         .advice

@@ -18,7 +18,7 @@ use super::flow::{Value, computed};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
 use super::program::category;
-use crate::model::{BufferId, Bytes, Category, FastMap, InstructionId, Program};
+use crate::model::{BufferId, Bytes, Category, FastMap, InstructionId, Opcode, Program};
 use origin::Origin;
 pub use reason::{Certainty, Reason};
 use unpacked::Quantised;
@@ -267,8 +267,25 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
                 _ => (Class::Activation, Reason::KeptForBackward),
             }
         }
+        Some(Pass::Unknown) if spans_the_turn(program, analysis, buffer, backward) => {
+            (Class::Activation, Reason::KeptForBackward)
+        }
         _ => nothing,
     }
+}
+
+/// Whether a buffer holds floats that a fusion without a name has computed before the backward pass begins, and that are
+/// read in it.
+fn spans_the_turn(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, backward: Option<u32>) -> bool {
+    let lives = || analysis.live.as_ref()?.of(buffer).zip(backward);
+    let spans = lives().is_some_and(|((start, end), backward)| start < backward && end > backward);
+    let made = program.buffers.instruction_of(buffer);
+    let is_nameless = |at: InstructionId| {
+        program.instructions.opcode.get(at.index()) == Some(&Opcode::FUSION) && op_name(program, at).is_empty()
+    };
+    spans
+        && program.buffer_node(buffer).is_some_and(|node| node.element_type.is_float())
+        && made.is_some_and(is_nameless)
 }
 
 /// Gives temporaries the class of the buffer that has the same memory immediately before or after them, such as for an

@@ -179,7 +179,12 @@ impl Labels {
                 .or_else(|| {
                     let node = node_at(program, at, &value.index)?;
                     let is_one = self.softmaxes.are_like_logits(program, node);
-                    is_one.then(|| Label::plain("logits, or their gradient".to_owned()))
+                    let words = match pass_of(&own) {
+                        Pass::Forward => "logits",
+                        Pass::Backward => "gradient of the logits",
+                        _ => "logits, or their gradient",
+                    };
+                    is_one.then(|| Label::plain(words.to_owned()))
                 })
                 .or_else(|| read_by(program, at).map(Label::plain))
                 .or_else(|| start().and_then(|start| read_by(program, start)).map(Label::plain))
@@ -196,6 +201,12 @@ impl Labels {
             return Some(Label::plain(format!("made from {made_from}")));
         }
         let operation = scope::path(&own).last().map(|&last| last.to_owned()).unwrap_or_default();
+        // What writes a row is of the array that it writes to.
+        if operation == "dynamic_update_slice"
+            && let Some(own) = updated_argument(program, buffer)
+        {
+            return Some(own);
+        }
         let says_nothing = is_plain_part(&operation);
         let is_end = [OF_LAST_LAYER, OF_FIRST_LAYER].contains(&made_from.as_str());
         let text = if is_end && (operation.is_empty() || says_nothing) {

@@ -246,7 +246,7 @@ impl Edit {
             Self::Constrain(parts) => format!("Shard activations {parts} ways"),
             Self::Remat(scope, _) if scope == SCAN => "Checkpoint the body of the scan".to_owned(),
             Self::Remat(scope, _) if scope.starts_with(IN_SCAN) => {
-                format!("Checkpoint {} in the scan", &scope[IN_SCAN.len()..])
+                format!("Checkpoint {} in the scan", scope[IN_SCAN.len()..].trim_matches(['*', '/']))
             }
             Self::Remat(scope, None) if scope == "*" => "Checkpoint every layer".to_owned(),
             Self::Remat(scope, Some(1)) if scope == "*" => "Checkpoint the first layer".to_owned(),

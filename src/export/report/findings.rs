@@ -357,6 +357,7 @@ impl<'a> Cautions<'a> {
 /// Writes the findings as text.
 pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanReport], batches: &[BatchReport]) {
     let mut cautions = Cautions::default();
+    let mut bands: Vec<&str> = Vec::new();
     for plan in plans {
         let _ = writeln!(out, "plan: {}. {}", in_words(plan), results(plan));
         for (i, step) in plan.steps.iter().enumerate() {
@@ -382,7 +383,9 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
         for advice in finding.printed_advice() {
             let _ = writeln!(out, "    - {advice}");
         }
-        if let Some(band) = &finding.band {
+        // How predictions of a kind turned out is said once.
+        if let Some(band) = finding.band.as_deref().filter(|band| !bands.contains(band)) {
+            bands.push(band);
             let _ = writeln!(out, "    prediction: {band}");
         }
         for warning in &finding.warnings {

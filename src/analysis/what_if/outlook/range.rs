@@ -387,11 +387,19 @@ impl Outlook<'_, '_> {
             .filter_map(|at| program.shape_of(at))
             .flat_map(|shape| shape.nodes.iter().map(|node| node.dimensions.as_slice()))
             .collect();
+        // Where a loop works on copies now, these are counted.
+        let node_of = |family: u32| memory.node_of_family(program, family);
+        let at_peak: FastSet<&[i64]> =
+            self.trial.at_peak().filter_map(|row| node_of(row.0)).map(|node| node.dimensions.as_slice()).collect();
         let is_carried = |row: &usize| {
             let base = &memory.base[*row];
             let node = program.buffer_node(base.buffer);
             matches!(&base.role, Role::Argument { path, is_donated: true, .. } if arguments.include(path))
-                && node.is_some_and(|node| node.dimensions.len() > 2 && carried.contains(node.dimensions.as_slice()))
+                && node.is_some_and(|node| {
+                    node.dimensions.len() > 2
+                        && carried.contains(node.dimensions.as_slice())
+                        && !at_peak.contains(node.dimensions.as_slice())
+                })
         };
         let rows = (0..sizes.base.len()).filter(is_carried);
         let copies = rows.fold(0u64, |sum, row| sum.saturating_add(sizes.base[row]));
