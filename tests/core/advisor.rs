@@ -223,7 +223,7 @@ fn kernels_that_cannot_shift_scores_are_offered_with_that_said() {
     let analysis = ProfileAnalysis::new(&profile);
     let findings = advise(&profile, &analysis).findings;
     let scores = findings.iter().find(|finding| finding.rule == "attention_scores").map(ToString::to_string);
-    assert!(scores.is_some_and(|words| words.contains("a term by relative position")));
+    assert!(scores.is_some_and(|words| words.contains("a bias to its scores")));
 }
 
 #[test]
