@@ -95,8 +95,8 @@ fn cache_of(case: &ProgramContext<'_>, t: &AtPeak) -> Option<String> {
 fn keep_along(case: &ProgramContext<'_>, finding: &mut Finding, largest: Option<&AtPeak>) {
     let tokens = |data: &DataArgument| data.elements().saturating_mul(data.parts.max(1));
     let divided = case.memory.data.iter().filter(|data| data.parts > 1).max_by_key(|data| tokens(data));
-    let divided =
-        divided.map(|data| tokens_of_logits(case).map_or_else(|| tokens(data), |own| own * data.parts.max(1)));
+    let divided = divided
+        .map(|data| tokens_of_logits(case).map_or_else(|| tokens(data), |own| own.saturating_mul(data.parts.max(1))));
     let Some(tokens) = divided else {
         finding.advice.push(KEPT_ALONG.to_owned());
         return;

@@ -212,7 +212,11 @@ impl Edit {
     pub fn renamed(&self, name: impl Fn(&str) -> String) -> Self {
         let renamed = |of: &Arguments| Arguments(of.0.iter().map(|path| name(path)).collect());
         let arguments = |of: &Arguments| if of.is_all() { of.clone() } else { renamed(of) };
-        let scope = |of: &String| if matches!(of.as_str(), SCAN | LOGITS) { of.clone() } else { name(of) };
+        let scope = |of: &String| match of.strip_prefix(IN_SCAN) {
+            Some(part) => format!("{IN_SCAN}{}", name(part)),
+            None if matches!(of.as_str(), SCAN | LOGITS) => of.clone(),
+            None => name(of),
+        };
         match self {
             Self::Donate(of) => Self::Donate(arguments(of)),
             Self::Dtype(of, ty) => Self::Dtype(arguments(of), *ty),

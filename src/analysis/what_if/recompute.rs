@@ -445,7 +445,8 @@ impl State<'_> {
         }
     }
 
-    /// As [`Self::remat_scans`], for one scan and those of its stacks that are meant; `backward` is the time at which the backward pass
+    /// As [`Self::remat_scans`], for one scan and those of its stacks that are meant; `backward` is the time at which the
+    /// backward pass
     /// begins to need what it saves, `most_saved` the bytes that the loop saves which saves most.
     fn remat_scan(&mut self, stacks: &[Stack], meant: &HashSet<u32>, backward: Option<u32>, most_saved: u64) {
         let memory = self.memory;
@@ -487,7 +488,8 @@ impl State<'_> {
             stacks.iter().filter(|stack| stack.is_input).fold(0u64, |sum, stack| sum.saturating_add(size(stack)));
         // Saved in 32 bits now, as it is first converted, it is kept as it is passed on.
         let passed_on = carry.unwrap_or(0).saturating_mul(steps);
-        let is_wider = passed_on > 0 && kept > passed_on;
+        let is_part = stacks.iter().any(|stack| !stack.is_input && !meant.contains(&stack.family));
+        let is_wider = !is_part && passed_on > 0 && kept > passed_on;
         let kept = if is_wider { 0 } else { kept };
         let inputs = match carry {
             // Of what a loop passes on, some is saved now: a ring's keys and values, but not its sums.
@@ -497,7 +499,6 @@ impl State<'_> {
             _ => stacks.iter().map(size).min().unwrap_or(0),
         };
         // A part of a step has no segments of several steps.
-        let is_part = stacks.iter().any(|stack| !stack.is_input && !meant.contains(&stack.family));
         let is_worth = is_part || inputs.saturating_add(again) < saved / 2;
         if !is_worth && saved < most_saved {
             // A loop that saves little more than its inputs is left as it is where others save more.
