@@ -8,7 +8,7 @@ use crate::analysis::what_if::edit::Edit;
 use crate::analysis::what_if::prediction::{NEAR, RECOMPUTED_TO, WIDEST, band_of};
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::analysis::what_if::state::Kinds;
-use crate::model::{Bytes, FastSet, Opcode};
+use crate::model::{Bytes, FastSet, InstructionId, Opcode};
 
 /// Share of what is allocated from which on what is lost between blocks matters.
 const FRAGMENTED: f64 = 0.1;
@@ -382,10 +382,20 @@ impl Outlook<'_, '_> {
         });
         let Some(arguments) = narrowed.next() else { return };
         let instructions = &program.instructions;
-        let loops = instructions.ids().filter(|at| instructions.opcode.get(at.index()) == Some(&Opcode::WHILE));
-        let carried: FastSet<&[i64]> = loops
-            .filter_map(|at| program.shape_of(at))
-            .flat_map(|shape| shape.nodes.iter().map(|node| node.dimensions.as_slice()))
+        let with =
+            |opcode: Opcode| instructions.ids().filter(move |at| instructions.opcode.get(at.index()) == Some(&opcode));
+        if with(Opcode::WHILE).next().is_none() {
+            return;
+        }
+        // Arrays of which a row is written: it is one of several that a tile has.
+        let written_by_row: FastSet<&[i64]> = with(Opcode::DYNAMIC_UPDATE_SLICE)
+            .filter_map(|at| {
+                let array = program.shape_of(at)?.root();
+                let update = *instructions.operands_of(at).get(1)?;
+                let update = program.shape_of(InstructionId(update))?.root();
+                let row = *array.layout.as_ref()?.minor_to_major.get(1)?;
+                (update.dimensions.get(row as usize) == Some(&1)).then_some(array.dimensions.as_slice())
+            })
             .collect();
         // Where a loop works on copies now, these are counted.
         let node_of = |family: u32| memory.node_of_family(program, family);
@@ -397,13 +407,14 @@ impl Outlook<'_, '_> {
             matches!(&base.role, Role::Argument { path, is_donated: true, .. } if arguments.include(path))
                 && node.is_some_and(|node| {
                     node.dimensions.len() > 2
-                        && carried.contains(node.dimensions.as_slice())
+                        && written_by_row.contains(node.dimensions.as_slice())
                         && !at_peak.contains(node.dimensions.as_slice())
                 })
         };
         let rows = (0..sizes.base.len()).filter(is_carried);
         let copies = rows.fold(0u64, |sum, row| sum.saturating_add(sizes.base[row]));
-        let high = Bytes(self.expected.saturating_add(copies).min(self.widest()));
+        let high = (self.expected.saturating_add(copies) as f64 * (1.0 + NEAR)) as u64;
+        let high = Bytes(high.min(self.widest()));
         if copies > 0 && high > self.range.1 {
             self.range = (self.range.0.max(lowest_below(high)).min(Bytes(self.expected)), high);
         }
