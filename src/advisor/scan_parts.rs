@@ -35,14 +35,22 @@ pub fn of(case: &ProgramContext<'_>) -> Vec<Part> {
     let rows: Vec<usize> = (0..kept.stacks.len()).filter(is_meant).collect();
     let names: Vec<&str> = rows.iter().map(|&row| kept.stack_names[row].as_str()).collect();
     let size = |stack: &Stack| case.memory.families.list[stack.family as usize].size;
-    let mut parts: Vec<Part> = by_part(&names)
+    let mut found = by_part(&names);
+    if library == Library::MaxText {
+        // Its policies are for the MLPs of all layers, whatever kinds of them there are.
+        found.retain(|part| part.0.contains("mlp"));
+        if found.len() > 1 {
+            found = vec![("mlp".to_owned(), "*mlp*".to_owned())];
+        }
+    }
+    let mut parts: Vec<Part> = found
         .into_iter()
         .map(|(name, pattern)| Part {
             edit: Edit::Remat(format!("{IN_SCAN}{pattern}"), None),
             bytes: kept.stacks_called(&pattern).map(size).total(),
             name,
         })
-        .filter(|part| case.is_worth(part.bytes) && (library != Library::MaxText || part.name == "mlp"))
+        .filter(|part| case.is_worth(part.bytes))
         .collect();
     parts.sort_by(|a, b| (a.bytes, &a.name).cmp(&(b.bytes, &b.name)));
     parts
