@@ -91,11 +91,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether what the forward pass has made is live in the backward pass.
 fn lives_on(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
-    // What the compiler computes again is there for a moment.
-    let made = case.program.buffers.instruction_of(case.root(t));
-    let is_again = made.is_some_and(|at| is_rematerialised(case.program, at));
     let is_activation = || case.analysis.classes(case.program).of(t.buffer) == Class::Activation;
-    case.memory.kept.is_stack(t.family) || (!is_again && is_activation())
+    case.memory.kept.is_stack(t.family) || (!is_computed_again(case, t) && is_activation())
+}
+
+/// Whether the compiler computes a temporary again by itself, which then is there for a moment.
+fn is_computed_again(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+    let made = case.program.buffers.instruction_of(case.root(t));
+    made.is_some_and(|at| is_rematerialised(case.program, at))
 }
 
 /// Whether checkpoints of the body of a scan over layers save much, though what it saves is not most of the peak.
@@ -447,12 +450,16 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
     let passing = bytes.saturating_sub(kept_bytes);
     let is_all_kept = !case.is_share(passing, OWN_SHARE);
     finding.title = format!(
-        "{} take {} of the peak: {}{} kept for the backward pass",
+        "{} take {} of the peak: {}{}",
         told_elsewhere(case)
             .map_or_else(|| "Activations".to_owned(), |others| format!("Activations other than {others}")),
         percent(bytes, case.memory.peak.max(1)),
         Bytes(bytes).short(),
-        if is_all_kept { String::new() } else { format!(", {} of it", Bytes(kept_bytes).short()) }
+        match (is_all_kept, kept_bytes) {
+            (true, _) => " kept for the backward pass".to_owned(),
+            (false, 0) => String::new(),
+            (false, _) => format!(", {} of it kept for the backward pass", Bytes(kept_bytes).short()),
+        }
     );
     let more = if scopes.len() > 4 { format!(" and {} more", scopes.len() - 4) } else { String::new() };
     let has_scopes = scopes.iter().any(|scope| !scope.0.is_empty());
@@ -464,8 +471,10 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
         } else {
             let count = if kept.is_empty() { "none".to_owned() } else { thousands(kept.len() as u64) };
             let many = if kept.len() == 1 { "is" } else { "are" };
+            let again = held.iter().any(|t| is_computed_again(case, t));
+            let or_again = if again { " or the compiler computes again" } else { "" };
             format!(
-                "; {count} of them {many} kept for the backward pass, the others are what the forward pass works with"
+                "; {count} of them {many} kept for the backward pass, the others are what the forward pass works with{or_again}"
             )
         },
         case.describe_first(held),

@@ -162,7 +162,9 @@ impl Library {
             Self::Torchax => {
                 "torchax: each layer through `torchax.interop.torch_view(jax.checkpoint(torchax.interop.jax_view(layer)))`; the `remat_policy` of `torchax.train.make_train_step` is not used in torchax 0.0.13"
             }
-            Self::Linen => "Flax: `nn.remat` around each layer's module",
+            Self::Linen => {
+                "Flax: `nn.remat` around each layer's module where it is made; of a library's own model, in a subclass"
+            }
             Self::Nnx => "Flax: `nnx.remat` around each layer's call",
             Self::Jax => "",
         }
@@ -572,7 +574,10 @@ mod tests {
     fn of_the_first_layers_only_these_are_named() {
         let words = Library::Linen.remat_first(18, "layer_*");
         assert!(words.starts_with("`jax.checkpoint` around the first 18 of `layer_*`: only their inputs"), "{words}");
-        assert!(words.ends_with("(Flax: `nn.remat` around each layer's module)"), "{words}");
+        assert!(
+            words.ends_with("around each layer's module where it is made; of a library's own model, in a subclass)"),
+            "{words}"
+        );
         let words = Library::MaxText.remat_first(18, "layer_*");
         assert!(words.contains(": for the first 18 of `layer_*` alone; only their inputs"), "{words}");
         assert!(!words.contains("each `layer_*`"), "{words}");

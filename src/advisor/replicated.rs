@@ -32,7 +32,11 @@ pub fn rows(case: &ProgramContext<'_>) -> Vec<usize> {
         return Vec::new();
     }
     // Many arrays of which each is small next to the memory are as bad as one.
-    let is_much = case.is_share(bytes(case), MUCH);
+    let all = bytes(case);
+    // So are those that are enough to make a program fit that is over.
+    let over = case.memory.capacity.map_or(0, |capacity| case.allocated().saturating_sub(capacity));
+    let is_enough = over > 0 && all - all / u64::from(devices) > over;
+    let is_much = case.is_share(all, MUCH) || is_enough;
     let mut rows: Vec<usize> = case
         .arguments()
         .filter(|&(row, _, number, _)| {

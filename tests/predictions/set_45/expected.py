@@ -51,3 +51,23 @@ PROGRAMS = {
          "double": change("batch", ["batch 2"], batch=32)},
         topology="v5e:2x4", shape=(8, 1), batch=16),
 }
+
+# Written after the score: a policy of MaxText that keeps what attention makes, on five of its models.
+FAKE = dict(dataset_type="synthetic", run_name="x", base_output_directory="/tmp/x", enable_tensorboard="false", steps=1000)
+
+
+def except_mlp(topology, model, batch):
+    return program(
+        "maxtext_programs", "train", "what the scan saves of the MLP, most of it",
+        {"except_mlp": change("checkpoint (policy)", ["remat scan/*mlp*"], remat_policy="save_dot_except_mlp")},
+        compile_topology=topology, model_name=model, per_device_batch_size=batch, max_target_length=4096, remat_policy="minimal",
+        attention="flash", scan_layers="true", **FAKE)
+
+
+PROGRAMS |= {
+    "mt_llama31_part": except_mlp("v5e-16", "llama3.1-8b", 1),
+    "mt_llama2_part": except_mlp("v6e-16", "llama2-7b", 2),
+    "mt_qwen3_part": except_mlp("v5p-16", "qwen3-8b", 4),
+    "mt_gemma2_part": except_mlp("v6e-16", "gemma2-9b", 1),
+    "mt_mistral_part": except_mlp("v5e-16", "mistral-7b", 1),
+}
