@@ -23,7 +23,7 @@ use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
-use crate::analysis::what_if::{Base, Depth, Edit, Role, SCAN};
+use crate::analysis::what_if::{Base, Checkpoint, Depth, Edit, Role};
 use crate::model::{BufferId, Bytes, outline, percent, thousands};
 
 /// Name of the rule.
@@ -106,7 +106,7 @@ fn scan_saves_much(case: &ProgramContext<'_>) -> bool {
     let kept = &case.memory.kept;
     let has_stacks = case.peak.iter().any(|t| kept.is_stack_of_layers(t.family));
     has_stacks && {
-        let prediction = case.try_out(&[Edit::Remat(SCAN.to_owned(), None)]);
+        let prediction = case.try_out(&[Edit::Remat(Checkpoint::Scan)]);
         prediction.undecided.is_none() && case.is_share(case.saved(&prediction), OWN_SHARE)
     }
 }
@@ -263,9 +263,9 @@ fn without_lead(words: &str) -> String {
 
 /// Whether checkpointing the steps of loops inside layers takes fewer bytes than checkpointing the layers.
 fn steps_help_more(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
-    let saved = |scope: String| case.saved(&case.try_out(&[Edit::Remat(scope, None)]));
-    let by_layers = stages::patterns(case, held).into_iter().next().map_or(0, saved);
-    saved(SCAN.to_owned()) > by_layers
+    let saved = |scope: Checkpoint| case.saved(&case.try_out(&[Edit::Remat(scope)]));
+    let first = stages::patterns(case, held).into_iter().next();
+    saved(Checkpoint::Scan) > first.map_or(0, |pattern| saved(Checkpoint::layers(&pattern)))
 }
 
 /// Bytes of stacks at the peak that scans save in the memory of results, which is free until these are written.
@@ -359,7 +359,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
         );
     }
     let are_inputs = kept.stacks.iter().all(|stack| stack.is_input);
-    let saved = if are_inputs { 0 } else { case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]) };
+    let saved = if are_inputs { 0 } else { case.fill(finding, vec![Edit::Remat(Checkpoint::Scan)]) };
     // Loops inside the layers may keep a little more.
     if are_inputs || (own.iter().all(|stack| stack.is_input) && !case.is_worth(saved)) {
         finding.effect = None;
@@ -370,7 +370,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
         return false;
     }
     included::say(case, finding, (bytes, saved), many);
-    let segments = case.try_out(&[Edit::Remat(SCAN.to_owned(), None)]).scan_segments;
+    let segments = case.try_out(&[Edit::Remat(Checkpoint::Scan)]).scan_segments;
     finding.advice.push(Library::of(case).remat_scan(main, segments));
     finding.advice.extend(scan_parts::advice(case).filter(|_| segments.is_none()));
     segments.is_none()

@@ -13,7 +13,7 @@ use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
 use crate::analysis::names::lookup::is_draw;
 use crate::analysis::once::once;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
-use crate::analysis::what_if::{EVERY, Edit, SCAN};
+use crate::analysis::what_if::{Checkpoint, EVERY, Edit};
 use crate::model::{Bytes, FastSet, InstructionId, Program, ShapeNode, outline, percent};
 
 /// Name of the rule.
@@ -40,7 +40,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut finding = case.finding(NAME);
     // Blocks of keys that come from other devices in turn: what is left is not to keep the scores of each.
     let is_ring = case.memory.has_backward() && is_of_ring(case, &held);
-    let edit = if is_ring { Edit::Remat(SCAN.to_owned(), None) } else { Edit::Blockwise("*".to_owned()) };
+    let edit = if is_ring { Edit::Remat(Checkpoint::Scan) } else { Edit::Blockwise("*".to_owned()) };
     let saved = case.fill(&mut finding, vec![edit]);
     let is_remedied = case.is_worth(saved);
     if !is_remedied {
@@ -184,7 +184,7 @@ fn of_layers(case: &ProgramContext<'_>, finding: &Finding, has_backward: bool) -
     if case.is_share(case.peak.iter().filter(is_other).map(|t| t.size).total(), activations::OWN_SHARE) {
         return None;
     }
-    let edit = Edit::Remat(EVERY.to_owned(), None);
+    let edit = Edit::Remat(Checkpoint::every_layer());
     let prediction = case.try_out(std::slice::from_ref(&edit));
     let saved = case.saved(&prediction);
     let more = saved.saturating_sub(finding.saves_bytes().map_or(0, |bytes| bytes.0));

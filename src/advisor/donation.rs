@@ -58,10 +58,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     let library = Library::of(case);
     // Where all arguments are donated, none is named by its place.
-    let how = library.donate(&names, &said);
-    let is_by_place = !names.is_empty() && how.contains("donate_argnums");
-    let places = if is_by_place { format!(" ({})", numbers(case, &meant)) } else { String::new() };
-    finding.advice.push(format!("{how}{places}"));
+    let numbers = if names.is_empty() { String::new() } else { format!(" ({})", numbers(case, &meant)) };
+    finding.advice.push(library.donate(&names, &said, &numbers));
     finding.advice.push(
         "the caller must not use the donated arrays afterwards: keep the results instead (`state = step(state, …)`)"
             .to_owned(),

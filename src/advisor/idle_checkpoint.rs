@@ -8,7 +8,7 @@ use super::program_context::{AtPeak, ProgramContext, Total};
 use crate::analysis::flow::collective::holds_gathered;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope;
-use crate::analysis::what_if::{EVERY, Edit};
+use crate::analysis::what_if::{Checkpoint, EVERY, Edit};
 use crate::model::{Bytes, thousands};
 
 /// Name of the rule.
@@ -147,7 +147,7 @@ fn tell(
     }
     let bytes: u64 = held.iter().map(|t| t.size).total();
     let mut finding = case.finding(NAME);
-    let saved = case.fill(&mut finding, vec![Edit::Remat(pattern.to_owned(), None)]);
+    let saved = case.fill(&mut finding, vec![Edit::Remat(Checkpoint::layers(pattern))]);
     finding.at_stake_bytes = Some(Bytes(bytes.max(saved)));
     let effect = if case.is_worth(saved) {
         finding.less(" if it had")

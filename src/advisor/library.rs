@@ -195,9 +195,9 @@ impl Library {
     }
 
     /// How to donate arguments: those of the step's own that are meant as a whole by name, else by position. `said` are their
-    /// names in words.
+    /// names in words, `numbers` their positions where these are told.
     #[must_use]
-    pub fn donate(self, names: &[String], said: &str) -> String {
+    pub fn donate(self, names: &[String], said: &str, numbers: &str) -> String {
         let is_name = |name: &String| {
             name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -208,7 +208,7 @@ impl Library {
             let end = if quoted.len() == 1 { "," } else { "" };
             (format!("donate_argnames=({}{end})", quoted.join(", ")), String::new())
         } else {
-            ("donate_argnums=…".to_owned(), format!(" with the positions of {said} in the call"))
+            ("donate_argnums=…".to_owned(), format!(" with the positions of {said} in the call{numbers}"))
         };
         match self {
             Self::Equinox | Self::Haliax => {

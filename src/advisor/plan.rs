@@ -12,7 +12,7 @@ use super::scan_parts;
 use super::search::{Rank, Search, are_free, effort, subsets};
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pattern::matches;
-use crate::analysis::what_if::{Depth, Edit, IN_LOOP, IN_SCAN, LOGITS, Outcome, Prediction, SCAN, Trial, TryVerdict};
+use crate::analysis::what_if::{Checkpoint, Depth, Edit, IN_LOOP, LOGITS, Outcome, Prediction, Trial, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
 
 /// A list of changes and their combined effect.
@@ -296,7 +296,7 @@ const FEW_LAYERS: u32 = 64;
 
 /// Checkpoints only a part of the layers of a scan, where that is enough: the one that saves least.
 fn least_of_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
-    let at = plan.edits.iter().position(|edit| matches!(edit, Edit::Remat(scope, None) if scope == SCAN));
+    let at = plan.edits.iter().position(|edit| *edit == Edit::Remat(Checkpoint::Scan));
     let (Some(at), true) = (at, plan.fits) else { return plan };
     let with = |part: &scan_parts::Part| {
         let mut edits = plan.edits.clone();
@@ -309,16 +309,15 @@ fn least_of_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
 
 /// Checkpoints only as many layers as it takes to fit.
 fn fewest_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
-    let at = plan
-        .edits
-        .iter()
-        .position(|edit| matches!(edit, Edit::Remat(scope, None) if scope != SCAN && !scope.starts_with(IN_SCAN)));
-    let (Some(at), Some(turn), true) = (at, &case.memory.kept.turn, plan.fits) else { return plan };
-    let Edit::Remat(scope, _) = &plan.edits[at] else { return plan };
-    let all = turn.layers.iter().filter(|layer| matches(scope, &layer.name)).count() as u32;
+    let of_layers = plan.edits.iter().enumerate().find_map(|(at, edit)| match edit {
+        Edit::Remat(Checkpoint::Layers(pattern, None)) => Some((at, pattern.clone())),
+        _ => None,
+    });
+    let (Some((at, pattern)), Some(turn), true) = (of_layers, &case.memory.kept.turn, plan.fits) else { return plan };
+    let all = turn.layers.iter().filter(|layer| matches(&pattern, &layer.name)).count() as u32;
     let edits = |layers: u32| {
         let mut edits = plan.edits.clone();
-        edits[at] = Edit::Remat(scope.clone(), Some(layers));
+        edits[at] = Edit::Remat(Checkpoint::Layers(pattern.clone(), Some(layers)));
         edits
     };
     let of = |prediction: &Prediction| of_prediction(case, prediction, plan.rules.clone(), plan.changes_results);
@@ -410,17 +409,17 @@ impl Plan {
 /// Describes a change with the API of the library that made the program.
 fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, main_scan: (i64, Steps)) -> String {
     match edit {
-        Edit::Remat(scope, _) if scope == SCAN => {
+        Edit::Remat(Checkpoint::Scan) => {
             library.remat_scan(main_scan, case.try_out(std::slice::from_ref(edit)).scan_segments)
         }
-        Edit::Remat(scope, _) if scope.starts_with(IN_SCAN) => scan_parts::words(library, scope),
-        Edit::Remat(scope, None) => library.remat(scope),
-        Edit::Remat(scope, Some(layers)) => {
+        Edit::Remat(Checkpoint::ScanPart(pattern)) => scan_parts::words(library, pattern),
+        Edit::Remat(Checkpoint::Layers(pattern, None)) => library.remat(pattern),
+        Edit::Remat(Checkpoint::Layers(pattern, Some(layers))) => {
             let enough = match layers {
                 1 => "one is enough".to_owned(),
                 layers => format!("{layers} are enough, with a margin"),
             };
-            format!("{} ({enough})", library.remat_first(*layers, scope))
+            format!("{} ({enough})", library.remat_first(*layers, pattern))
         }
         Edit::Micro(IN_LOOP) => {
             let now = case.memory.summed_parts(case.program);
@@ -437,7 +436,7 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, main_scan: (i
         }
         Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts, &case.memory),
         Edit::Blockwise(_) => super::attention::blockwise(case).to_owned(),
-        Edit::Donate(arguments) => library.donate(&arguments.0, &arguments.in_words()),
+        Edit::Donate(arguments) => library.donate(&arguments.0, &arguments.in_words(), ""),
         Edit::Constrain(parts) => format!(
             "activations divided {parts} ways along the batch (`jax.lax.with_sharding_constraint` on the residual stream), where nothing keeps them so yet"
         ),

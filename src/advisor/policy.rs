@@ -9,7 +9,7 @@ use super::stages;
 use crate::analysis::flow::Value;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::saved_for_backward::is_among;
-use crate::analysis::what_if::{EVERY, Edit};
+use crate::analysis::what_if::{Checkpoint, Edit};
 use crate::model::{BufferId, FastSet};
 
 /// Share of what is kept from which on a policy that keeps it saves nothing.
@@ -35,7 +35,7 @@ fn further(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<&'static str> 
     if stages::checkpointed(case, &stages::patterns(case, held)).is_some() {
         return None;
     }
-    let saves = case.is_worth(case.saved(&case.try_out(&[Edit::Remat(EVERY.to_owned(), None)])));
+    let saves = case.is_worth(case.saved(&case.try_out(&[Edit::Remat(Checkpoint::every_layer())])));
     Some(if saves {
         "there are checkpoints already, but not of all that is kept: of the layers that are left, too, or with a policy that saves less (without one, `jax.checkpoint` keeps the inputs alone)"
     } else {

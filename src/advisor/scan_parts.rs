@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::library::Library;
 use super::program_context::{ProgramContext, Total};
-use crate::analysis::what_if::saved_for_backward::Stack;
-use crate::analysis::what_if::{Edit, IN_SCAN};
+use crate::analysis::what_if::saved_for_backward::{ATTENTION, Stack};
+use crate::analysis::what_if::{Checkpoint, Edit, part_name};
 use crate::model::Bytes;
 
 /// A part of the layers.
@@ -46,8 +46,8 @@ pub fn of(case: &ProgramContext<'_>) -> Vec<Part> {
     let mut parts: Vec<Part> = found
         .into_iter()
         .map(|(name, pattern)| Part {
-            edit: Edit::Remat(format!("{IN_SCAN}{pattern}"), None),
             bytes: kept.stacks_called(&pattern).map(size).total(),
+            edit: Edit::Remat(Checkpoint::ScanPart(pattern)),
             name,
         })
         .filter(|part| case.is_worth(part.bytes))
@@ -57,7 +57,7 @@ pub fn of(case: &ProgramContext<'_>) -> Vec<Part> {
 }
 
 /// What scopes and weights of parts are called, in lower case: attention, and the MLP.
-const WORDS: [&str; 5] = ["att", "mlp", "ffn", "feed_forward", "feedforward"];
+const WORDS: [&str; 5] = [ATTENTION, "mlp", "ffn", "feed_forward", "feedforward"];
 
 /// The scopes among some names that are a part, and a pattern for the names of each; none that all names have.
 fn by_part(names: &[&str]) -> Vec<(String, String)> {
@@ -77,8 +77,8 @@ fn by_part(names: &[&str]) -> Vec<(String, String)> {
 }
 
 /// How to checkpoint a part of the layers alone, in the words of the library that made the program.
-pub fn words(library: Library, scope: &str) -> String {
-    let part = scope.strip_prefix(IN_SCAN).unwrap_or(scope).trim_matches(['*', '/']);
+pub fn words(library: Library, pattern: &str) -> String {
+    let part = part_name(pattern);
     let rest = "the rest of the layer is kept";
     match library {
         Library::MaxText => {
@@ -102,10 +102,10 @@ pub fn advice(case: &ProgramContext<'_>) -> Option<String> {
     } else {
         parts.iter().next_back().map(tried).filter(|(_, prediction)| case.is_worth(case.saved(prediction)))?
     };
-    let Edit::Remat(scope, _) = &part.edit else { return None };
+    let Edit::Remat(Checkpoint::ScanPart(pattern)) = &part.edit else { return None };
     Some(format!(
         "or a part of each layer, which costs less time: {} (`{}`): {} less, then it needs {}",
-        words(Library::of(case), scope),
+        words(Library::of(case), pattern),
         part.edit,
         Bytes(case.saved(&prediction)).short(),
         prediction.expected().short()

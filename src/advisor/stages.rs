@@ -7,8 +7,8 @@ use super::program_context::{AtPeak, ProgramContext};
 use crate::analysis::names::layer::{CONTROL, Layer};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
-use crate::analysis::what_if::Edit;
 use crate::analysis::what_if::saved_for_backward::SavedForBackward;
+use crate::analysis::what_if::{Checkpoint, Edit};
 
 /// How many times as much as those of one kind all layers must save to be offered together.
 const NOTABLY: f64 = 1.05;
@@ -47,8 +47,8 @@ pub(super) fn worthwhile(case: &ProgramContext<'_>, patterns: Vec<String>) -> Op
 /// The change that checkpoints layers: by their pattern, or all layers where there are several.
 pub(super) fn edit(patterns: &[String]) -> Edit {
     match patterns {
-        [one] => Edit::Remat(one.clone(), None),
-        _ => Edit::Remat("*".to_owned(), None),
+        [one] => Edit::Remat(Checkpoint::layers(one)),
+        _ => Edit::Remat(Checkpoint::every_layer()),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::analysis::flow::loops::{Role, is_written_by_users};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope::path;
 use crate::analysis::what_if::batch::DataArgument;
-use crate::analysis::what_if::{EVERY, Edit};
+use crate::analysis::what_if::{Checkpoint, EVERY, Edit};
 use crate::model::{BufferId, Bytes, FastSet, Opcode, outline, percent};
 
 /// Name of the rule.
@@ -336,7 +336,7 @@ fn checkpoint(case: &ProgramContext<'_>, finding: &mut Finding, findings: &[Find
     }
     let is_remat = |f: &Finding| f.edits().iter().any(|edit| matches!(edit, Edit::Remat(..)));
     let has_layers = case.memory.kept.turn.as_ref().is_some_and(|turn| !turn.layers.is_empty());
-    let edits = vec![Edit::Remat(EVERY.to_owned(), None)];
+    let edits = vec![Edit::Remat(Checkpoint::every_layer())];
     if has_layers && !findings.iter().any(|f| f.program == Some(case.row) && is_remat(f)) {
         let prediction = case.try_out(&edits);
         if prediction.undecided.is_none() && case.is_worth(case.saved(&prediction)) {

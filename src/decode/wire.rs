@@ -334,7 +334,8 @@ impl<'a> Reader<'a> {
 /// Text of a string field; invalid UTF-8 is replaced.
 #[must_use]
 pub fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    // Nearly every name is valid, and checking that costs far less than looking for what is not.
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes).into_owned(), str::to_owned)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use egui::accesskit::Toggled;
 use egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use highwater::analysis::what_if::Edit;
+use highwater::analysis::what_if::{Checkpoint, Edit};
 use highwater::model::UnitSystem;
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
@@ -41,7 +41,7 @@ fn every_change_that_is_on_has_a_switch_whatever_switched_it_on() {
     let before = switches(&harness);
     switch(
         &mut harness,
-        &[Edit::Micro(4), Edit::Chunk("logits".to_owned(), 16), Edit::Remat("layer_*".to_owned(), None)],
+        &[Edit::Micro(4), Edit::Chunk("logits".to_owned(), 16), Edit::Remat(Checkpoint::layers("layer_*"))],
     );
     assert_eq!(switches(&harness) - before, 3, "{:?}", words(&harness));
     assert!(says(&harness, "chunk logits 16") || says(&harness, "Compute logits in 16 parts"), "{:?}", words(&harness));
@@ -62,7 +62,8 @@ fn another_strength_takes_the_place_of_the_first() {
 #[test]
 fn hiding_names_keeps_the_changes_and_showing_them_brings_back_their_names() {
     let mut harness = open("whatif");
-    let edits = [Edit::Remat("layer_*".to_owned(), None), "donate params".parse().expect("a change"), Edit::Micro(2)];
+    let edits =
+        [Edit::Remat(Checkpoint::layers("layer_*")), "donate params".parse().expect("a change"), Edit::Micro(2)];
     switch(&mut harness, &edits);
     let command = Modifiers { ctrl: true, shift: true, command: true, ..Modifiers::NONE };
     for is_hidden in [true, false] {
@@ -101,7 +102,7 @@ fn the_status_bar_tells_how_many_changes_are_on_and_what_lives_with_them() {
     let all = harness.get_all_by_role(Role::Switch).count();
     let of_all = format!("of {all} changes on");
     assert!(!stands(&harness, &of_all));
-    switch(&mut harness, &[Edit::Remat("layer_*".to_owned(), None)]);
+    switch(&mut harness, &[Edit::Remat(Checkpoint::layers("layer_*"))]);
     assert!(stands(&harness, &format!("1 of {all} changes on")), "{:?}", words(&harness));
     assert!(stands(&harness, "with them"));
     harness.get_by_role_and_label(Role::Tab, "Overview").click();

@@ -9,6 +9,7 @@ use super::argument::moved_by;
 use super::by_softmax::{LOGITS, Softmaxes};
 use super::collective::{NamedBy, is_all_gather, is_exchange, named_by};
 use super::copied_state::copied_state;
+use super::kernel::kernel_behind;
 use super::like_weights::{like_weights, weights_like};
 use super::loops::{Loops, Part, Role};
 use super::other_result::other_result;
@@ -17,7 +18,7 @@ use super::steps::LoopSteps;
 use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
 use crate::analysis::names::pass::{Pass, pass_of};
-use crate::analysis::names::plain::{is_number_of, is_plain, is_plain_part, kernel, named_scopes};
+use crate::analysis::names::plain::{is_number_of, is_plain, is_plain_part, named_scopes};
 use crate::analysis::names::short_path::short_path;
 use crate::analysis::names::{lookup, scope};
 use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline};
@@ -429,11 +430,11 @@ impl Labels {
         // What a gradient is made from are activations; the weight that it is of has its dimensions.
         let of_weights = (part.role == Role::Gradients)
             .then(|| weights_like(program, node_at(program, part.at, &part.index)?, part.layers));
-        let kernel = kernel(&name);
+        let kernel = kernel_behind(program, &value);
         let from = of_weights.flatten().or_else(|| self.made_from(program, &value, known));
         match (kernel, from) {
             (Some(kernel), Some(from)) => Some(format!("{kernel} of {from}")),
-            (kernel, from) => from.or_else(|| kernel.map(str::to_owned)),
+            (kernel, from) => from.or(kernel),
         }
         .or(Some(scopes).filter(|scopes| !scopes.is_empty()))
     }

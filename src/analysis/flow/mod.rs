@@ -6,6 +6,7 @@ pub mod by_softmax;
 pub mod collective;
 pub mod copied_state;
 pub mod dimensions;
+mod kernel;
 pub mod label;
 mod like_weights;
 pub mod loops;
@@ -138,11 +139,20 @@ pub fn handed_on(program: &Program, value: &Value) -> Option<Value> {
         Opcode::COPY_START if index.first().is_none_or(|&part| part < 2) => to(&[]),
         Opcode::COPY | Opcode::COPY_DONE | Opcode::BITCAST => to(&[]),
         Opcode::ASYNC_UPDATE => to(index),
+        Opcode::FUSION => is_copy(program, at).then(|| to(&[])).flatten(),
         _ => match program.opcode_name(at) {
             "convert" | "reshape" | "transpose" | "bitcast-convert" | "reduce-precision" => to(&[]),
             _ => None,
         },
     }
+}
+
+/// Whether a fusion does nothing but copy what it is given, as those do that fusions for several results hold.
+fn is_copy(program: &Program, fusion: InstructionId) -> bool {
+    let called = program.instructions.called_by(fusion).first();
+    let Some(of) = called.and_then(|called| program.computations.get(called.index())) else { return false };
+    // What it is given, and the copy.
+    of.end.saturating_sub(of.start) == 2 && program.instructions.opcode.get(of.root as usize) == Some(&Opcode::COPY)
 }
 
 /// Follows [`handed_on`] to where the value is computed.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::checkpoint::Checkpoint;
 use crate::analysis::names::scope;
 use crate::model::ElementType;
 
@@ -32,10 +33,8 @@ pub enum Edit {
     Shard(Arguments, u32),
     /// Shards temporaries that hold the global batch into this many parts.
     Constrain(u32),
-    /// Recomputes in the backward pass what the scope's forward pass would keep. The scope is a layer's name, where `*`
-    /// matches any text, or `scan` for the body of the loops, or `scan/NAME` for what of it makes the stacks of that name
-    /// (`scan/mlp/*`). With a number, only that many first layers.
-    Remat(String, Option<u32>),
+    /// Recomputes in the backward pass what the scope's forward pass would keep.
+    Remat(Checkpoint),
     /// Computes the scope in this many parts, one after the other, and recomputes it in the backward pass. The scope is
     /// a pattern for op names, or `logits` for buffers with the vocabulary as a dimension.
     Chunk(String, u32),
@@ -47,13 +46,6 @@ pub enum Edit {
     /// Frees a buffer (by its number in the file) after a program point.
     Free(i64, u32),
 }
-
-/// The scope of [`Edit::Remat`] that means the body of the loops.
-pub const SCAN: &str = "scan";
-
-/// How the scope of [`Edit::Remat`] begins that means a part of the body of the loops; what follows is a pattern for what
-/// they save.
-pub const IN_SCAN: &str = "scan/";
 
 /// In place of a number of micro-batches: those that are written out, in a loop.
 pub const IN_LOOP: u32 = 1;
@@ -179,8 +171,7 @@ impl fmt::Display for Edit {
             Self::Micro(parts) => write!(f, "micro {parts}"),
             Self::Shard(arguments, parts) => write!(f, "shard {arguments} {parts}"),
             Self::Constrain(parts) => write!(f, "constrain {parts}"),
-            Self::Remat(scope, None) => write!(f, "remat {scope}"),
-            Self::Remat(scope, Some(layers)) => write!(f, "remat {scope} {layers}"),
+            Self::Remat(scope) => write!(f, "remat {scope}"),
             Self::Chunk(scope, parts) => write!(f, "chunk {scope} {parts}"),
             Self::Blockwise(scope) => write!(f, "blockwise {scope}"),
             Self::Drop(buffer) => write!(f, "drop {buffer}"),
@@ -198,7 +189,8 @@ impl Edit {
             (Self::Micro(_), Self::Micro(_))
             | (Self::Batch(_), Self::Batch(_))
             | (Self::Compute(_), Self::Compute(_)) => true,
-            (Self::Remat(scope, _), Self::Remat(of, _)) | (Self::Chunk(scope, _), Self::Chunk(of, _)) => scope == of,
+            (Self::Remat(scope), Self::Remat(of)) => scope.is_around_same(of),
+            (Self::Chunk(scope, _), Self::Chunk(of, _)) => scope == of,
             (Self::Dtype(arguments, _), Self::Dtype(of, _)) | (Self::Shard(arguments, _), Self::Shard(of, _)) => {
                 arguments == of
             }
@@ -212,16 +204,12 @@ impl Edit {
     pub fn renamed(&self, name: impl Fn(&str) -> String) -> Self {
         let renamed = |of: &Arguments| Arguments(of.0.iter().map(|path| name(path)).collect());
         let arguments = |of: &Arguments| if of.is_all() { of.clone() } else { renamed(of) };
-        let scope = |of: &String| match of.strip_prefix(IN_SCAN) {
-            Some(part) => format!("{IN_SCAN}{}", name(part)),
-            None if matches!(of.as_str(), SCAN | LOGITS) => of.clone(),
-            None => name(of),
-        };
+        let scope = |of: &String| if of == LOGITS { of.clone() } else { name(of) };
         match self {
             Self::Donate(of) => Self::Donate(arguments(of)),
             Self::Dtype(of, ty) => Self::Dtype(arguments(of), *ty),
             Self::Shard(of, parts) => Self::Shard(arguments(of), *parts),
-            Self::Remat(of, layers) => Self::Remat(scope(of), *layers),
+            Self::Remat(of) => Self::Remat(of.renamed(&name)),
             Self::Chunk(of, parts) => Self::Chunk(scope(of), *parts),
             Self::Blockwise(of) => Self::Blockwise(scope(of)),
             other => other.clone(),
@@ -248,16 +236,7 @@ impl Edit {
             Self::Micro(parts) => format!("{parts} micro-batches"),
             Self::Shard(arguments, parts) => format!("Shard {} {parts} ways", arguments.in_words()),
             Self::Constrain(parts) => format!("Shard activations {parts} ways"),
-            Self::Remat(scope, _) if scope == SCAN => "Checkpoint the body of the scan".to_owned(),
-            Self::Remat(scope, _) if scope.starts_with(IN_SCAN) => {
-                format!("Checkpoint {} in the scan", scope[IN_SCAN.len()..].trim_matches(['*', '/']))
-            }
-            Self::Remat(scope, None) if scope == "*" => "Checkpoint every layer".to_owned(),
-            Self::Remat(scope, Some(1)) if scope == "*" => "Checkpoint the first layer".to_owned(),
-            Self::Remat(scope, Some(layers)) if scope == "*" => format!("Checkpoint the first {layers} layers"),
-            Self::Remat(scope, None) => format!("Checkpoint {scope}"),
-            Self::Remat(scope, Some(1)) => format!("Checkpoint the first of {scope}"),
-            Self::Remat(scope, Some(layers)) => format!("Checkpoint the first {layers} of {scope}"),
+            Self::Remat(scope) => scope.in_words(),
             Self::Chunk(scope, parts) => format!("Compute {scope} in {parts} parts"),
             Self::Blockwise(scope) if scope == "*" => "Attention in blocks".to_owned(),
             Self::Blockwise(scope) => format!("Attention of {scope} in blocks"),
@@ -336,16 +315,7 @@ impl FromStr for Edit {
                 Ok(Self::Shard(arguments(names, form)?, number(parts, "a number of parts", |&n: &u32| n > 0)?))
             }
             "constrain" => Ok(Self::Constrain(number(rest, "a number of parts", |&n: &u32| n > 0)?)),
-            "remat" if !rest.is_empty() => {
-                let numbered = rest.rsplit_once(char::is_whitespace).and_then(|(scope, layers)| {
-                    Some((scope.trim_end(), layers.parse::<u32>().ok().filter(|&layers| layers > 0)?))
-                });
-                Ok(match numbered {
-                    Some((scope, layers)) => Self::Remat(scope.to_owned(), Some(layers)),
-                    None => Self::Remat(rest.to_owned(), None),
-                })
-            }
-            "remat" => Err(EditError::Form("remat SCOPE [N]")),
+            "remat" => Ok(Self::Remat(Checkpoint::read(rest)?)),
             "chunk" => {
                 let (scope, parts) = with_last("chunk SCOPE N")?;
                 Ok(Self::Chunk(scope.trim().to_owned(), number(parts, "a number of parts", |&n: &u32| n > 0)?))

@@ -19,6 +19,7 @@ mod by_size;
 mod by_width;
 mod carries;
 mod casts;
+mod checkpoint;
 mod computed_again;
 mod delayed;
 mod dimension;
@@ -64,7 +65,8 @@ mod written_out;
 
 pub use axis::Axis;
 pub use base::{Base, Role};
-pub use edit::{Arguments, Edit, EditError, IN_LOOP, IN_SCAN, LOGITS, SCAN};
+pub use checkpoint::{Checkpoint, part_name};
+pub use edit::{Arguments, Edit, EditError, IN_LOOP, LOGITS};
 pub use memory::{Item, Memory, Owner};
 pub use outcome::{Outcome, UNTOLD};
 pub use prediction::{DependsOn, Depth, Prediction, TryVerdict, WIDEST};

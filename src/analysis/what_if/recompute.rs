@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::checkpoint::Checkpoint;
 use super::computed_again::values_computed_again;
-use super::edit::{IN_SCAN, SCAN};
 use super::memory::Memory;
 use super::postponed::Postponed;
 use super::saved_for_backward::{ScanSegments, Stack, is_among};
@@ -77,28 +77,29 @@ impl Segmented {
 
 impl State<'_> {
     /// Checkpoints the layers whose names match, or the bodies of the scans over layers.
-    pub(super) fn remat(&mut self, pattern: &str, most: Option<u32>) {
+    pub(super) fn remat(&mut self, scope: &Checkpoint) {
         self.kinds.remat = true;
-        if let Some(part) = pattern.strip_prefix(IN_SCAN) {
+        if let Checkpoint::ScanPart(part) = scope {
             self.remat_part_of_scans(part);
             return;
         }
         let has_scan = self.scans_keep_more_than_inputs();
-        if matches(pattern, SCAN) && has_scan && (pattern == SCAN || self.scans_keep_most()) {
+        if scope.may_be_scan() && has_scan && (*scope == Checkpoint::Scan || self.scans_keep_most()) {
             self.remat_scans(EVERY);
             return;
         }
-        if matches(pattern, SCAN) && !self.memory.kept.stacks.is_empty() && self.scans_keep_most() {
+        if scope.may_be_scan() && !self.memory.kept.stacks.is_empty() && self.scans_keep_most() {
             self.decline(
                 "the scan saves only the input of each layer already; to save fewer of them, checkpoint groups of layers (a scan over groups, with a scan over the layers of each inside)".to_owned(),
             );
             return;
         }
-        if pattern == SCAN {
-            self.decline("no scan saves more for its backward pass than the input of each layer".to_owned());
-            return;
+        match scope {
+            Checkpoint::Layers(pattern, most) => self.remat_layers(pattern, *most),
+            Checkpoint::Scan | Checkpoint::ScanPart(_) => {
+                self.decline("no scan saves more for its backward pass than the input of each layer".to_owned());
+            }
         }
-        self.remat_layers(pattern, most);
     }
 
     /// Checkpoints the part of the bodies of the scans that makes the stacks whose names match.

@@ -39,8 +39,8 @@ const LEAST_SEQUENCE: i64 = 256;
 /// Part of what loops within a loop save from which on what it saves itself is much.
 const OWN: u64 = 2;
 
-/// What names of the attention of a layer have in common: `attn`, `self_attention`.
-const ATTENTION: &str = "att";
+/// What names of the attention of a layer have in common, in lower case: `attn`, `self_attention`.
+pub const ATTENTION: &str = "att";
 
 /// Queries in a block of flash attention, as its kernels take by default.
 pub const BLOCK: i64 = 128;

@@ -122,12 +122,13 @@ impl fmt::Display for EditSet {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::checkpoint::Checkpoint;
     use super::*;
 
     #[test]
     fn sets_are_read_as_they_are_written() {
         let sets = vec![
-            EditSet::new("both [safe]", vec![Edit::Batch(0.5), Edit::Remat("layer_*".into(), None)]),
+            EditSet::new("both [safe]", vec![Edit::Batch(0.5), Edit::Remat(Checkpoint::layers("layer_*"))]),
             EditSet::new(" a\nb ", vec![Edit::Dim(2050, 2048)]),
         ];
         assert_eq!(sets[1].name, "a b");

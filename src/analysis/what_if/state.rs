@@ -286,7 +286,7 @@ impl<'a> State<'a> {
             Edit::Shard(arguments, parts) => self.shard(arguments, i64::from(*parts)),
             Edit::Constrain(parts) => self.constrain(i64::from(*parts)),
             Edit::Micro(parts) => self.micro(*parts),
-            Edit::Remat(scope, layers) => self.remat(scope, *layers),
+            Edit::Remat(scope) => self.remat(scope),
             Edit::Chunk(scope, parts) => self.chunk(scope, i64::from(*parts)),
             Edit::Blockwise(scope) => self.blockwise(scope),
             Edit::Drop(buffer) => self.drop(*buffer),

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::edit::{Edit, IN_SCAN, SCAN};
+use super::edit::Edit;
 use super::lent::ROOM_FOR_COPIES;
 use super::memory::Memory;
 use super::outlook::Outlook;
@@ -216,7 +216,7 @@ impl Memory {
     fn find_segments(&self, program: &Program, edits: &[Edit]) {
         let Some(turn) = self.kept.turn.as_ref().filter(|_| self.kept.rounds.is_empty()) else { return };
         let patterns = edits.iter().filter_map(|edit| match edit {
-            Edit::Remat(pattern, _) if pattern != SCAN && !pattern.starts_with(IN_SCAN) => Some(pattern.as_str()),
+            Edit::Remat(scope) => scope.pattern(),
             _ => None,
         });
         let mut patterns: Vec<&str> = patterns.collect();

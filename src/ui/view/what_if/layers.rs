@@ -3,7 +3,7 @@
 use egui::{Role, Ui, WidgetInfo};
 
 use crate::analysis::names::pattern::matches;
-use crate::analysis::what_if::{Edit, SCAN};
+use crate::analysis::what_if::{Checkpoint, Edit};
 use crate::ui::part::ViewContext;
 use crate::ui::session::Changes;
 use crate::ui::widget::controls::button;
@@ -14,7 +14,7 @@ use crate::ui::work::WhatIfResult;
 /// The layers that a change checkpoints.
 pub struct Layers {
     /// Pattern for their names.
-    scope: String,
+    pattern: String,
     /// How many there are.
     all: u32,
     /// In how many the change is on; `None` where it is off.
@@ -24,15 +24,18 @@ pub struct Layers {
 impl Layers {
     /// The layers of a change that is nothing but a checkpoint; `None` for another, or where there are no two layers.
     pub fn of(edits: &[Edit], result: &WhatIfResult, changes: &Changes) -> Option<Self> {
-        let [Edit::Remat(scope, _)] = edits else { return None };
-        let turn = result.memory.kept.turn.as_ref().filter(|_| scope != SCAN)?;
-        let all = turn.layers.iter().filter(|layer| matches(scope, &layer.name)).count();
+        let [Edit::Remat(scope)] = edits else { return None };
+        let pattern = scope.pattern()?;
+        let turn = result.memory.kept.turn.as_ref()?;
+        let all = turn.layers.iter().filter(|layer| matches(pattern, &layer.name)).count();
         let all = u32::try_from(all).ok().filter(|&all| all > 1)?;
         let chosen = changes.on.iter().find_map(|edit| match edit {
-            Edit::Remat(of, layers) if of == scope => Some(layers.map_or(all, |layers| layers.min(all))),
+            Edit::Remat(Checkpoint::Layers(of, layers)) if of == pattern => {
+                Some(layers.map_or(all, |layers| layers.min(all)))
+            }
             _ => None,
         });
-        Some(Self { scope: scope.clone(), all, chosen })
+        Some(Self { pattern: pattern.to_owned(), all, chosen })
     }
 
     /// Whether it is on in some of them only.
@@ -43,19 +46,28 @@ impl Layers {
     /// The change as it is on, or would be.
     pub fn edit(&self) -> Edit {
         let layers = self.chosen.unwrap_or(self.all);
-        Edit::Remat(self.scope.clone(), (layers < self.all).then_some(layers))
+        self.in_first(layers)
+    }
+
+    /// The change in so many of the layers.
+    fn in_first(&self, layers: u32) -> Edit {
+        Edit::Remat(Checkpoint::Layers(self.pattern.clone(), (layers < self.all).then_some(layers)))
+    }
+
+    /// Whether a change is this one, in however many layers.
+    fn is_of(&self, edit: &Edit) -> bool {
+        matches!(edit, Edit::Remat(of) if of.pattern() == Some(&self.pattern))
     }
 
     /// Switches it off, in however many layers it is on.
     pub fn switch_off(&self, changes: &mut Changes) {
-        changes.on.retain(|edit| !matches!(edit, Edit::Remat(of, _) if *of == self.scope));
+        changes.on.retain(|edit| !self.is_of(edit));
     }
 
     /// Checkpoints so many of the layers, in the same place among the changes.
     fn choose(&self, changes: &mut Changes, layers: u32) {
-        let edit = Edit::Remat(self.scope.clone(), (layers < self.all).then_some(layers));
-        let known = changes.on.iter_mut().find(|edit| matches!(edit, Edit::Remat(of, _) if *of == self.scope));
-        match known {
+        let edit = self.in_first(layers);
+        match changes.on.iter_mut().find(|edit| self.is_of(edit)) {
             Some(known) => *known = edit,
             None => changes.on.push(edit),
         }

@@ -118,7 +118,7 @@ fn changes_results(advice: &Advice, on: &[Edit]) -> Option<ChangesResults> {
     }
     // In however many layers, a checkpoint is the same change.
     let is_same = |own: &Edit, edit: &Edit| match (own, edit) {
-        (Edit::Remat(own, _), Edit::Remat(of, _)) => own == of,
+        (Edit::Remat(own), Edit::Remat(of)) => own.is_around_same(of),
         _ => own == edit,
     };
     let of = |edit: &Edit| {
