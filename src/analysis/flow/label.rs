@@ -2,10 +2,12 @@
 //! by its source, a product by its weight.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use foldhash::fast::RandomState;
 
 use super::argument::moved_by;
+use super::argument_use::ArgumentUses;
 use super::by_softmax::{LOGITS, Softmaxes};
 use super::collective::{NamedBy, is_all_gather, is_exchange, named_by};
 use super::copied_state::copied_state;
@@ -77,6 +79,8 @@ pub struct Labels {
     pub steps: LoopSteps,
     /// The softmaxes of the program.
     pub softmaxes: Softmaxes,
+    /// What arguments serve whose paths do not say it.
+    pub(super) uses: OnceLock<ArgumentUses>,
 }
 
 impl Labels {
@@ -85,7 +89,7 @@ impl Labels {
     pub fn new(program: &Program) -> Self {
         let loops = Loops::new(program);
         let steps = LoopSteps::new(program, &loops);
-        Self { loops, steps, softmaxes: Softmaxes::default() }
+        Self { loops, steps, ..Self::default() }
     }
 
     /// The label of a buffer; `None` if its op name is good enough.
@@ -99,8 +103,7 @@ impl Labels {
     pub fn of_next(&self, program: &Program, buffer: BufferId, known: &mut Arguments) -> Option<Label> {
         let at = program.buffers.instruction_of(buffer)?;
         if opcode(program, at) == Opcode::PARAMETER && program.is_in_entry(at) {
-            let place = program.buffer_index(buffer).first().copied().filter(|_| program.are_arguments_in_tuple);
-            return place.map(|place| Label::plain(format!("args[{place}]")));
+            return self.of_argument(program, at, buffer);
         }
         let value = Value { at, index: program.buffer_index(buffer) };
         // The arrays of a collective that a fusion carries on beside its own work have nothing to do with that work.
@@ -639,7 +642,7 @@ fn updated_argument(program: &Program, buffer: BufferId) -> Option<Label> {
 }
 
 impl Label {
-    fn plain(text: String) -> Self {
+    pub(super) fn plain(text: String) -> Self {
         Self { text, ..Self::default() }
     }
 

@@ -240,21 +240,27 @@ impl Flow {
     /// while the other reaches most results. True for momentum, Adam's moments and the like, false for weights.
     #[must_use]
     pub fn serves_an_update(&self, number: i64) -> bool {
-        let Some(own) = self.arguments.get(&number) else { return false };
-        let Some(next) = own.own_result else { return false };
+        self.served(number).is_some()
+    }
+
+    /// The argument whose update another serves, as in [`Self::serves_an_update`].
+    #[must_use]
+    pub fn served(&self, number: i64) -> Option<i64> {
+        let own = self.arguments.get(&number)?;
+        let next = own.own_result?;
         let is_small = |reached: u32| {
             own.reached.saturating_mul(2) <= reached || (own.reached < reached && reached <= SMALL_PROGRAM)
         };
         // What reaches nearly as much as anything else serves nothing.
         let is_most = own.reached.saturating_mul(2) > self.most_reached;
         if is_most && own.reached >= self.most_reached.min(SMALL_PROGRAM) {
-            return false;
+            return None;
         }
-        own.results().any(|result| {
-            let other = self.owners.get(result as usize).copied().flatten().filter(|&other| other != number);
-            let weight = other.and_then(|other| self.arguments.get(&other));
-            weight
-                .is_some_and(|weight| weight.own_result == Some(result) && is_small(weight.reached) && weight.has(next))
+        own.results().find_map(|result| {
+            let other = self.owners.get(result as usize).copied().flatten().filter(|&other| other != number)?;
+            let weight = self.arguments.get(&other)?;
+            let is_served = weight.own_result == Some(result) && is_small(weight.reached) && weight.has(next);
+            is_served.then_some(other)
         })
     }
 

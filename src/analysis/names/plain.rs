@@ -69,7 +69,9 @@ fn has_named_scope(op_name: &str) -> bool {
     scope::path(op_name).split_last().is_some_and(|(_, scopes)| scopes.iter().any(|part| is_named(part)))
 }
 
-fn is_named(part: &str) -> bool {
+/// Whether a part of an op name names a part of the model.
+#[must_use]
+pub fn is_named(part: &str) -> bool {
     let part = part.trim();
     !part.is_empty() && !scope::is_einsum(part) && !part.contains('(') && !PLAIN_SCOPES.contains(&part)
 }
