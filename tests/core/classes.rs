@@ -230,6 +230,29 @@ fn what_loops_keep_is_named_by_what_it_is() {
     }
 }
 
+/// Keras passes its state as lists: an argument is named by the layer that reads it, however it is fetched, and the
+/// optimizer's by the weight whose update they serve.
+#[test]
+fn arguments_that_have_only_numbers_are_named_by_their_use() {
+    let (profile, analysis) = open(&Files::of_project().case("v5e_keras_lists"));
+    let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+    let labels = own.labels(program);
+    let rows = (0..program.buffers.len()).map(BufferId::from_index);
+    let names: Vec<String> = rows.map(|buffer| labels.op_name(program, buffer)).collect();
+    for expected in [
+        "state[0][0] (table)",
+        "state[0][1] (up)",
+        "state[0][3] (down)",
+        "state[0][5] (head)",
+        "state[2][2] (adam_w for table)",
+        "state[2][9] (adam_w for down)",
+        "state[2][12] (adam_w for head)",
+        "data[1]",
+    ] {
+        assert!(names.iter().any(|name| name == expected), "no {expected}");
+    }
+}
+
 #[test]
 fn what_quantised_weights_are_unpacked_into_are_weights() {
     let (profile, analysis) = open(&Files::of_project().case("v5e_quantised"));

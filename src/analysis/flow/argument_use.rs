@@ -3,7 +3,7 @@
 
 use super::label::{Label, Labels};
 use super::results::Flow;
-use super::{Value, handed_on, opcode};
+use super::{Value, handed_on, opcode, root};
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::{is_named, named_scopes};
 use crate::analysis::names::scope;
@@ -103,11 +103,18 @@ fn read_in(program: &Program) -> ArgumentUses {
     uses
 }
 
-/// Whether an instruction gives its first operand on, or gathers it from other devices.
+/// Whether an instruction gives its first operand on, fetches it slice by slice, or gathers it from other devices.
 fn passes_on(program: &Program, at: InstructionId) -> bool {
-    handed_on(program, &Value::whole(at)).is_some()
-        || matches!(opcode(program, at), Opcode::ALL_GATHER_START | Opcode::ALL_GATHER_DONE)
-        || program.opcode_name(at) == "all-gather"
+    let fetches_slice = || {
+        let called = program.instructions.called_by(at).first();
+        called.and_then(|&called| root(program, called)).is_some_and(|root| program.opcode_name(root) == "slice")
+    };
+    match opcode(program, at) {
+        Opcode::ALL_GATHER_START | Opcode::ALL_GATHER_DONE | Opcode::ASYNC_DONE => true,
+        Opcode::ASYNC_START => fetches_slice(),
+        Opcode::CUSTOM_CALL => program.joins_slices(at),
+        _ => handed_on(program, &Value::whole(at)).is_some() || program.opcode_name(at) == "all-gather",
+    }
 }
 
 /// The part of the model that an instruction is of that reads an operand; of a fusion, that what reads it inside is of.
