@@ -147,7 +147,7 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
     );
     finding.why = if is_at_once {
         format!(
-            "{made} Nearly all that is recomputed is live at once: a checkpoint around the whole model recomputes all of it before the backward pass begins, so the peak is as high as without it."
+            "{made} Nearly all that is recomputed is live at once: a checkpoint around the whole model recomputes all of it before the backward pass begins, so the peak is as high as without it; with one around each block, a single block's would be live at a time."
         )
     } else if let Some(alike) = alike {
         format!(
@@ -162,10 +162,6 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
         format!("{made} The checkpoints are recomputed one after the other; this is what one of them holds.")
     };
     if is_at_once {
-        finding.advice.push(
-            "checkpoint each block separately instead: only one block's activations are recomputed at a time"
-                .to_owned(),
-        );
         finding.advice.push(Library::of(case).remat("*"));
     } else if alike.is_some() {
         finding.advice.push(Library::of(case).scan_layers().to_owned());

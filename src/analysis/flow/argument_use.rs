@@ -39,6 +39,16 @@ impl Labels {
     }
 }
 
+impl Label {
+    /// For several equal arguments, each of which serves something else: `state[2][…]`; `None` for what is no such argument.
+    #[must_use]
+    pub fn of_several(&self) -> Option<String> {
+        let is_used = self.text.strip_prefix(&self.borrowed).is_some_and(|rest| rest.starts_with(" ("));
+        let (path, _) = self.borrowed.rsplit_once('[').filter(|_| is_used)?;
+        Some(format!("{path}[\u{2026}]"))
+    }
+}
+
 /// Whether a path has nothing but numbers after its first name.
 fn is_of_numbers(path: &str) -> bool {
     path.split_once('[').is_some_and(|(_, keys)| {

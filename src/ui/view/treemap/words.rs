@@ -55,7 +55,7 @@ fn plain_name(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
 fn buffer_name(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
     let labels = scene.analysis.labels(scene.program);
     if let Some(label) = cell.buffer.and_then(|buffer| labels.of(scene.program, buffer)) {
-        return label.text;
+        return label.of_several().filter(|_| cell.equal > 1).unwrap_or(label.text);
     }
     let instruction = cell.buffer.and_then(|buffer| scene.program.buffers.instruction_of(buffer));
     let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
