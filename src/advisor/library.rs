@@ -80,7 +80,12 @@ impl Library {
     /// is saved of it; the scan that saves most has so many steps of a kind.
     #[must_use]
     pub fn remat_scan(self, (loops, steps): (i64, Steps), segments: Option<ScanSegments>) -> String {
-        if let Some(ScanSegments { count, length, steps: of_loop }) = segments {
+        if let Some(ScanSegments { count, length, is_outer_loop: true, .. }) = segments {
+            return format!(
+                "`jax.checkpoint` on the body of the outer scan, whose {count} steps have a scan over {length} each: only the input of each of the {count} is kept, and what one of them saves is computed again"
+            );
+        }
+        if let Some(ScanSegments { count, length, steps: of_loop, .. }) = segments {
             // Another loop may be divided than the one that saves most.
             let is_main = loops.unsigned_abs() == of_loop;
             let steps = if is_main { steps } else { Steps::Other };

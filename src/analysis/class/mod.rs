@@ -13,7 +13,7 @@ use super::ProgramAnalysis;
 use super::flow::argument::entry_parameter;
 use super::flow::collective::{gathered_from, is_permute};
 use super::flow::copied_state::copied_into_loop;
-use super::flow::loops::Role;
+use super::flow::loops::{Loops, Role};
 use super::flow::{Value, computed};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
@@ -110,8 +110,9 @@ impl Classes {
     /// Classifies all buffers.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis) -> Self {
-        let passes = passes(program);
-        let steps = &analysis.labels(program).steps;
+        let labels = analysis.labels(program);
+        let passes = passes(program, &labels.loops);
+        let steps = &labels.steps;
         let arguments =
             argument::classes(program, analysis.argument_paths(program), passes.contains(&Pass::Backward), steps);
         let backward = first_backward(program, analysis, &passes);
@@ -169,8 +170,8 @@ impl Classes {
     }
 }
 
-/// The pass of each instruction, from its name; empty if no name shows one.
-fn passes(program: &Program) -> Vec<Pass> {
+/// The pass of each instruction, from its name, or that of what starts it on another core; empty if no name shows one.
+fn passes(program: &Program, loops: &Loops) -> Vec<Pass> {
     let mut wanted = vec![false; program.instructions.len()];
     for row in 0..program.buffers.len() {
         if let Some(instruction) = program.buffers.instruction_of(BufferId::from_index(row))
@@ -184,7 +185,7 @@ fn passes(program: &Program) -> Vec<Pass> {
         .enumerate()
         .map(|(row, is_wanted)| {
             let instruction = InstructionId(row as u32);
-            if is_wanted { pass_of(&op_name(program, instruction)) } else { Pass::Unknown }
+            if is_wanted { pass_of(&loops.op_name(program, instruction)) } else { Pass::Unknown }
         })
         .collect();
     if passes.iter().all(|pass| *pass == Pass::Unknown) { Vec::new() } else { passes }

@@ -75,6 +75,44 @@ impl Segmented {
     }
 }
 
+/// A checkpoint around each step of the outer of two loops.
+#[derive(Debug, Clone, Copy)]
+struct AroundOuter {
+    /// Steps of the outer loop.
+    steps: u64,
+    /// Steps of the loop in each of them.
+    inner: u64,
+    /// Bytes of inputs that are kept already.
+    kept: u64,
+    /// Bytes of the inputs that are kept besides, of all steps.
+    inputs: u64,
+    /// Bytes that one step computes again.
+    again: u64,
+}
+
+impl AroundOuter {
+    fn all(&self) -> u64 {
+        self.kept.saturating_add(self.inputs).saturating_add(self.again)
+    }
+}
+
+/// What a checkpoint around the steps of the outer loop keeps and computes again, where the loop saves what a loop in each
+/// of its steps saves; `None` for layers, which are checkpointed one by one. `carry` are the bytes that each step passes on.
+fn around_outer(stacks: &[Stack], carry: Option<u64>, size: impl Fn(&Stack) -> u64) -> Option<AroundOuter> {
+    let carry = carry.filter(|&carry| carry > 0)?;
+    let inner = stacks.iter().map(|stack| stack.inner).max().filter(|&inner| inner > 1)?.unsigned_abs();
+    let steps = stacks.iter().map(|stack| stack.layers).max()?.max(1).unsigned_abs();
+    if stacks.iter().any(|stack| stack.steps.are_layers()) {
+        return None;
+    }
+    let sum = |accept: &dyn Fn(&Stack) -> bool| {
+        stacks.iter().filter(|stack| accept(stack)).fold(0u64, |sum, stack| sum.saturating_add(size(stack)))
+    };
+    let kept = sum(&|stack| stack.is_input && stack.inner <= 1);
+    let again = sum(&|stack| !stack.is_input || stack.inner > 1) / steps;
+    Some(AroundOuter { steps, inner, kept, inputs: carry.saturating_mul(steps).saturating_sub(kept), again })
+}
+
 impl State<'_> {
     /// Checkpoints the layers whose names match, or the bodies of the scans over layers.
     pub(super) fn remat(&mut self, scope: &Checkpoint) {
@@ -499,20 +537,34 @@ impl State<'_> {
             // Taken to be as large as the smallest stack kept now.
             _ => stacks.iter().map(size).min().unwrap_or(0),
         };
+        // Around the steps of the outer of two loops, fewer inputs are kept and more is computed again.
+        let outer = if is_part { None } else { around_outer(stacks, carry, size) };
+        let outer = outer.filter(|outer| outer.all() < inputs.saturating_add(kept).saturating_add(again));
+        let (inputs, again) = outer.map_or((inputs, again), |outer| (outer.inputs, outer.again));
         // A part of a step has no segments of several steps.
         let is_worth = is_part || inputs.saturating_add(again) < saved / 2;
         if !is_worth && saved < most_saved {
             // A loop that saves little more than its inputs is left as it is where others save more.
             return;
         }
-        for stack in stacks.iter().filter(|stack| meant.contains(&stack.family) || (stack.is_input && is_wider)) {
+        let is_replaced = |stack: &Stack| stack.is_input && (is_wider || (outer.is_some() && stack.inner > 1));
+        for stack in stacks.iter().filter(|stack| meant.contains(&stack.family) || is_replaced(stack)) {
             self.dropped[stack.family as usize] = true;
             if stack.inner > 1 {
                 self.drop_slices(stack);
             }
             self.again_in_scans.push((stack.family, stack.layers, backward));
         }
-        let (inputs, again) = if is_worth {
+        let (inputs, again) = if let (Some(outer), true) = (outer, is_worth) {
+            self.warn(format!(
+                "predicted for a checkpoint around each of the {} steps of the outer loop, not the {} of the loop in each",
+                outer.steps, outer.inner
+            ));
+            let found =
+                ScanSegments { count: outer.steps, length: outer.inner, steps: outer.steps, is_outer_loop: true };
+            self.scan_segments.get_or_insert(found);
+            (inputs, again)
+        } else if is_worth {
             self.fused = self.fused.max(fused);
             (inputs, again)
         } else {
@@ -522,7 +574,8 @@ impl State<'_> {
                 segments.count, segments.length
             ));
             let of_loop = stacks.iter().map(|stack| stack.layers).max().unwrap_or(1).unsigned_abs();
-            let found = ScanSegments { count: segments.count, length: segments.length, steps: of_loop };
+            let found =
+                ScanSegments { count: segments.count, length: segments.length, steps: of_loop, is_outer_loop: false };
             self.scan_segments.get_or_insert(found);
             (segments.inputs, segments.again)
         };
@@ -549,11 +602,12 @@ impl State<'_> {
         let node = |row: usize| memory.node_of_family(self.program, row as u32);
         let Some(whole) = node(stack.family as usize) else { return };
         let Some(slice) = whole.dimensions.get(1..) else { return };
+        // Dimensions of 1 come and go.
+        let beyond_one = |dimensions: &[i64]| dimensions.iter().copied().filter(|&own| own != 1).collect::<Vec<i64>>();
+        let slice = beyond_one(slice);
         let is_slice = |row: &usize| {
-            node(*row).is_some_and(|node| {
-                let own = node.dimensions.strip_prefix(&[1]).unwrap_or(&node.dimensions);
-                node.element_type == whole.element_type && own == slice
-            })
+            node(*row)
+                .is_some_and(|node| node.element_type == whole.element_type && beyond_one(&node.dimensions) == slice)
         };
         let slices: Vec<usize> = (0..memory.families.list.len()).filter(is_slice).collect();
         for row in slices {

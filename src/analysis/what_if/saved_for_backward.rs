@@ -76,6 +76,8 @@ pub struct ScanSegments {
     pub length: u64,
     /// Steps of the scan.
     pub steps: u64,
+    /// Whether these are its own steps, in each of which a loop is already.
+    pub is_outer_loop: bool,
 }
 
 /// Families of temporaries that are kept, by kind; lists of families are ascending.
