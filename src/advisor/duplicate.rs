@@ -208,7 +208,9 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if bytes.saturating_mul(2) >= weights {
         let loops = &case.analysis.labels(case.program).loops;
         let waits = takes_norm_of_all(case.program, loops);
-        finding.advice.push(if waits { FOR_THE_NORM } else { AT_ONCE }.to_owned());
+        let are_wide = rows.iter().any(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_wide_float()));
+        let narrower = if waits && are_wide { "; in bfloat16 they take half" } else { "" };
+        finding.advice.push(format!("{}{narrower}", if waits { FOR_THE_NORM } else { AT_ONCE }));
     }
     if case.memory.summed_parts(case.program) > 1 {
         finding.advice.push("keep one accumulator of gradients and donate it".to_owned());
@@ -222,7 +224,7 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 const AT_ONCE: &str = "update each parameter as soon as its gradient is available, instead of keeping all gradients (a fused optimizer step, or gradients reduced in the backward pass)";
 
 /// The same where the norm over all of them is taken first.
-const FOR_THE_NORM: &str = "each of them waits for the norm over all gradients, by which they are clipped: where each is clipped by itself (such as by `optax.clip_by_block_rms`), it can be applied as soon as it is there; in bfloat16 they take half";
+const FOR_THE_NORM: &str = "each of them waits for the norm over all gradients, by which they are clipped: where each is clipped by itself (such as by `optax.clip_by_block_rms`), it can be applied as soon as it is there";
 
 /// What to do where one weight has several gradients of its size at once, as a table has that is looked up in several
 /// places: the largest such.

@@ -159,7 +159,7 @@ impl Library {
                 "Tunix: `remat_config=RematConfig.DECODER` in the model's configuration, where its version has that (`RematConfig.BLOCK` is for attention alone); else `nnx.remat` around the call of each layer"
             }
             Self::Keras => {
-                "Keras: `jax.checkpoint` around each layer's call as a function of its arrays alone (`jax.checkpoint(lambda x: layer(x, training=True))`); `keras.RematScope` and `keras.remat` of Keras 3 also trace the argument `training`, which makes layers with dropout fail"
+                "Keras: `jax.checkpoint` around each layer's call as a function of its arrays alone (`jax.checkpoint(lambda x: layer(x, training=True))`); of a layer with dropout, the states of its seed generators have to go in and come out besides, in a `keras.StatelessScope`: one that is assigned inside leaks a tracer; `keras.RematScope` and `keras.remat` of Keras 3 also trace the argument `training`, which makes layers with dropout fail"
             }
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",

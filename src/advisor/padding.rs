@@ -213,7 +213,7 @@ fn advice(Rounded { size, padded, tile }: Rounded, waste: &Waste, merged: Option
             Bytes(waste.bytes).short()
         );
     }
-    format!("{size} is rounded up to {padded}; a multiple of {tile} wastes nothing")
+    format!("{size} is rounded up to {padded}: where the model leaves the choice, a multiple of {tile} wastes nothing")
 }
 
 #[cfg(test)]
@@ -255,7 +255,7 @@ mod tests {
         assert!(named.contains("(`reshape`: [8,3,5] as [8,15])"), "{named}");
         assert_eq!(
             advice(Rounded { size: 12, padded: 16, tile: 8 }, &waste, None),
-            "12 is rounded up to 16; a multiple of 8 wastes nothing"
+            "12 is rounded up to 16: where the model leaves the choice, a multiple of 8 wastes nothing"
         );
         assert_eq!(
             advice(Rounded { size: 130, padded: 256, tile: 128 }, &waste, None),

@@ -54,6 +54,16 @@ pub fn rows(case: &ProgramContext<'_>) -> Vec<usize> {
     rows
 }
 
+/// What has the batch of all devices where activations are divided along their width, in words.
+fn scores(case: &ProgramContext<'_>) -> &'static str {
+    let kept = &case.memory.kept;
+    match (kept.logits.is_empty(), kept.scores.is_empty()) {
+        (false, false) => "logits and attention scores",
+        (true, false) => "attention scores",
+        _ => "logits",
+    }
+}
+
 /// Whether some dimension of an argument can be divided over all devices: a counter cannot.
 pub fn is_divisible(case: &ProgramContext<'_>, row: usize) -> bool {
     let node = case.node(case.memory.base[row].buffer);
@@ -208,7 +218,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if let Some((words, padded)) = of_table {
         let [words, padded] = [words, padded].map(|words| thousands(words.unsigned_abs()));
         finding.advice.push(format!(
-            "{devices} devices do not divide the vocabulary of {words}: pad it to {padded}, or the tables of words can only be sharded along their width, and the compiler may then divide activations so, too, and each device may hold logits of the whole batch"
+            "{devices} devices do not divide the vocabulary of {words}: pad it to {padded}, or the tables of words can only be sharded along their width, and the compiler may then divide activations so, too, and each device may hold {} of the whole batch",
+            scores(case)
         ));
     }
     finding.advice.push(

@@ -55,7 +55,8 @@ pub fn alternatives(node: &ShapeNode) -> Vec<Alternative> {
         let dropped = padding.size.saturating_sub(below);
         let fewer = format!("drops {} of its {} entries", thousands(dropped), thousands(padding.size));
         for (size, effect) in [(below, fewer), (padding.padded, "the padding becomes data".to_owned())] {
-            if size == 0 || size == padding.size {
+            // Nobody leaves out more than a few of them.
+            if size == 0 || size == padding.size || size * 10 < padding.size * 9 {
                 continue;
             }
             let mut other = node.clone();

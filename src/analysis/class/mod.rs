@@ -14,6 +14,7 @@ use super::flow::argument::entry_parameter;
 use super::flow::collective::{gathered_from, is_permute};
 use super::flow::copied_state::copied_into_loop;
 use super::flow::loops::{Loops, Role};
+use super::flow::other_result::gradient_beside;
 use super::flow::{Value, computed};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
@@ -259,7 +260,13 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     }
     match passes.get(instruction.index()) {
         Some(Pass::Backward) => (Class::Gradient, Reason::Backward),
-        Some(Pass::Recomputed) => (Class::Activation, Reason::Recomputed),
+        Some(Pass::Recomputed) => {
+            let name = analysis.labels(program).loops.op_name(program, instruction);
+            match gradient_beside(program, buffer, &name) {
+                Some(_) => (Class::Gradient, Reason::Backward),
+                None => (Class::Activation, Reason::Recomputed),
+            }
+        }
         Some(Pass::Forward) => {
             let Some(backward) = backward else { return nothing };
             let end = analysis.live.as_ref().and_then(|live| live.of(buffer)).map(|(_, end)| end);

@@ -63,6 +63,8 @@ fn argument_uses(program: &Program) -> ArgumentUses {
         let flow = Flow::new(program);
         // By its own name where the optimizer has a scope: `adam_w for token_embedding`.
         let words = |number: i64| {
+            // A cache that is written row by row reaches what later layers write to theirs.
+            flow.arguments.get(&number).filter(|own| !own.is_updated_in_place)?;
             let weight = uses.get(&flow.served(number)?)?;
             Some(format!("{} for {weight}", uses.get(&number).map_or("optimizer", String::as_str)))
         };

@@ -14,7 +14,7 @@ pub mod loops;
 pub mod loss_in_parts;
 pub mod made_of;
 pub mod norm_of_all;
-mod other_result;
+pub mod other_result;
 mod read_by;
 pub mod results;
 pub mod softmax;

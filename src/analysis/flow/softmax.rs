@@ -14,6 +14,9 @@ pub const LEAST_POSITIONS: i64 = 128;
 /// Fewest keys of attention scores that only their heads tell from logits of classes.
 const LEAST_KEYS: i64 = 256;
 
+/// Most heads of the attention of graphs.
+const MOST_HEADS: i64 = 64;
+
 /// Fewest classes of logits that matter.
 const LEAST_CLASSES: i64 = 1024;
 
@@ -74,9 +77,15 @@ impl Softmax {
                     found.scores.insert(dimensions);
                 }
             } else if let Some(&widest) = dimensions.last().filter(|_| dimensions.len() > 1) {
+                // Shares of the edges that meet at a node: heads come last, and what is summed up are scattered edges.
+                let first = node.dimensions.iter().find(|&&d| d > 1);
+                let of_each: i64 = dimensions.iter().rev().skip(1).fold(1, |all, &size| all.saturating_mul(size));
+                if summed.is_none() && first == Some(&widest) && of_each <= MOST_HEADS {
+                    continue;
+                }
                 let summed = summed.unwrap_or(widest);
                 // With heads besides, fewer keys tell scores from classes; what comes first is the batch.
-                let is_first = node.dimensions.iter().find(|&&d| d > 1) == Some(&summed);
+                let is_first = first == Some(&summed);
                 let has_heads = dimensions.len() > 3 && !is_first;
                 // There may be fewer keys than queries, of classes there are more than of what is classified.
                 let fewest = if has_heads || summed < widest { LEAST_KEYS } else { LEAST_CLASSES };

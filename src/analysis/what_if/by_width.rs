@@ -92,7 +92,8 @@ impl State<'_> {
         others.sort_unstable();
         others.truncate(others.len().saturating_sub(2));
         let heads = others.iter().fold(1i64, |heads, &size| heads.saturating_mul(size));
-        if self.memory.has_heads_apart(self.program, heads) { 1 } else { common(heads, parts).max(1) }
+        let is_whole = !self.divides_heads && self.memory.has_heads_apart(self.program, heads);
+        if is_whole { 1 } else { common(heads, parts).max(1) }
     }
 
     /// What is said of it.

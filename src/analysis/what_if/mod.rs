@@ -40,6 +40,7 @@ mod memory;
 mod micro;
 mod order_of_logits;
 mod outcome;
+mod outer_loop;
 mod outlook;
 mod pairs;
 mod postponed;

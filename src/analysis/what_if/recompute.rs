@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::checkpoint::Checkpoint;
 use super::computed_again::values_computed_again;
 use super::memory::Memory;
+use super::outer_loop::around_outer;
 use super::postponed::Postponed;
 use super::saved_for_backward::{ScanSegments, Stack, is_among};
 use super::segments::{EVERY, Segment, Segments};
@@ -73,44 +74,6 @@ impl Segmented {
         let equal = near.filter(|count| steps.is_multiple_of(*count)).map(of).min_by_key(all);
         equal.filter(|equal| all(equal) as f64 <= all(&best) as f64 * HARDLY_MORE).unwrap_or(best)
     }
-}
-
-/// A checkpoint around each step of the outer of two loops.
-#[derive(Debug, Clone, Copy)]
-struct AroundOuter {
-    /// Steps of the outer loop.
-    steps: u64,
-    /// Steps of the loop in each of them.
-    inner: u64,
-    /// Bytes of inputs that are kept already.
-    kept: u64,
-    /// Bytes of the inputs that are kept besides, of all steps.
-    inputs: u64,
-    /// Bytes that one step computes again.
-    again: u64,
-}
-
-impl AroundOuter {
-    fn all(&self) -> u64 {
-        self.kept.saturating_add(self.inputs).saturating_add(self.again)
-    }
-}
-
-/// What a checkpoint around the steps of the outer loop keeps and computes again, where the loop saves what a loop in each
-/// of its steps saves; `None` for layers, which are checkpointed one by one. `carry` are the bytes that each step passes on.
-fn around_outer(stacks: &[Stack], carry: Option<u64>, size: impl Fn(&Stack) -> u64) -> Option<AroundOuter> {
-    let carry = carry.filter(|&carry| carry > 0)?;
-    let inner = stacks.iter().map(|stack| stack.inner).max().filter(|&inner| inner > 1)?.unsigned_abs();
-    let steps = stacks.iter().map(|stack| stack.layers).max()?.max(1).unsigned_abs();
-    if stacks.iter().any(|stack| stack.steps.are_layers()) {
-        return None;
-    }
-    let sum = |accept: &dyn Fn(&Stack) -> bool| {
-        stacks.iter().filter(|stack| accept(stack)).fold(0u64, |sum, stack| sum.saturating_add(size(stack)))
-    };
-    let kept = sum(&|stack| stack.is_input && stack.inner <= 1);
-    let again = sum(&|stack| !stack.is_input || stack.inner > 1) / steps;
-    Some(AroundOuter { steps, inner, kept, inputs: carry.saturating_mul(steps).saturating_sub(kept), again })
 }
 
 impl State<'_> {

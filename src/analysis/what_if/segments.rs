@@ -10,6 +10,7 @@ use super::delayed::{Delayed, delayed};
 use super::saved_for_backward::SavedForBackward;
 use super::turn::{Read, Turn};
 use crate::analysis::flow::label::Labels;
+use crate::analysis::flow::other_result::gradient_beside;
 use crate::analysis::names::layer::Layers;
 use crate::analysis::names::lookup::op_name;
 use crate::analysis::names::pass::{Pass, pass_of};
@@ -356,7 +357,8 @@ fn inputs(
 pub fn family_names(program: &Program, labels: &Labels, families: &Families) -> Vec<String> {
     let name = |family: &Family| {
         let root = program.buffers.instruction_of(family.root);
-        root.map_or_else(String::new, |at| labels.loops.op_name(program, at))
+        let name = root.map_or_else(String::new, |at| labels.loops.op_name(program, at));
+        gradient_beside(program, family.root, &name).unwrap_or(name)
     };
     let mut names: Vec<String> = families.list.par_iter().map(name).collect();
     if !labels.loops.has_stacks() {

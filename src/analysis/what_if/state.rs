@@ -113,6 +113,8 @@ pub struct State<'a> {
     pub(super) largest_housed: u64,
     /// Bytes counted above and below what is expected to be recomputed at once.
     pub(super) fused: u64,
+    /// Whether heads are divided where activations are divided along their width, whatever weights show.
+    pub(super) divides_heads: bool,
     /// Bytes that may be of the part of the layers that is checkpointed, by their size alone.
     pub(super) may_be_of_part: u64,
     /// Whether each device is left one sample of several.
@@ -206,6 +208,7 @@ impl<'a> State<'a> {
             largest_housed: 0,
             fused: 0,
             may_be_of_part: 0,
+            divides_heads: false,
             to_one_sample: false,
             divided_like_batch: None,
             divided_rows: Vec::new(),

@@ -25,6 +25,10 @@ const FILLED_WITH_GRADIENTS: f64 = 0.96;
 /// How many times what is expected of checkpoints the program took that put off the most gradients.
 const PUT_OFF_MOST: f64 = 3.3;
 
+/// From how many times the bytes on that are expected else, gradients of weights are expected to wait as they do now: so
+/// it was in a real program of recurrences at two batches, which took 1.04 and 1.7 times what that comes to.
+const COSTLY: f64 = 1.5;
+
 /// From how many bytes on the new values of weights are not gathered together: a program with six tables of 1.2 GiB was
 /// compiled for TPUs.
 const LARGE: u64 = 512 << 20;
@@ -74,6 +78,8 @@ pub(super) struct Outlook<'t, 'a> {
     unfilled: u64,
     /// Whether it is expected to fill that room.
     is_filled: bool,
+    /// Whether gradients are expected to wait as they do now.
+    is_postponed: bool,
     /// Bytes up to which it may take, whatever else is expected.
     most: u64,
     /// Whether a division leaves the range so wide that it says nothing.
@@ -87,6 +93,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let mut outlook = Self::after_packing(trial, depth, known_online);
         outlook.order_logits();
         outlook.add_put_off();
+        outlook.postpone_as_now();
         outlook.fill_the_room();
         outlook.copy_the_weights();
         outlook.keep_what_costs_more();
@@ -147,6 +154,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
             packed_online: online,
             unfilled: expected,
             is_filled: false,
+            is_postponed: false,
             most: 0,
             is_open: false,
         }
@@ -172,6 +180,23 @@ impl<'t, 'a> Outlook<'t, 'a> {
         for bytes in [&mut self.expected, &mut self.online, &mut self.best, &mut self.packed, &mut self.peak] {
             *bytes = bytes.saturating_add(more);
         }
+    }
+
+    /// Where gradients of weights wait for the end of the backward pass now, and that would cost much more than doing them in
+    /// turn, they are expected to wait with checkpoints, too.
+    fn postpone_as_now(&mut self) {
+        let Some(most) = self.cases.postponing.filter(|&most| most as f64 > self.expected as f64 * COSTLY) else {
+            return;
+        };
+        let kinds = self.trial.state.kinds;
+        if self.trial.put_off.is_some() || kinds.sharding || !kinds.remat {
+            return;
+        }
+        let more = most - self.expected;
+        for bytes in [&mut self.expected, &mut self.online, &mut self.best, &mut self.packed, &mut self.peak] {
+            *bytes = bytes.saturating_add(more);
+        }
+        self.is_postponed = true;
     }
 
     /// Where there is not room for all of it, the compiler computes again only as much as it must.
@@ -322,6 +347,8 @@ impl<'t, 'a> Outlook<'t, 'a> {
         memory.warn(state, self.expected, &mut warnings);
         if let Some(put_off) = self.trial.put_off {
             warnings.push(state.put_off_in_words(Bytes(put_off.bytes)));
+        } else if self.is_postponed {
+            warnings.push("the layers are not a scan, and gradients of their weights wait for the end of the backward pass now, with what they are made from: so it is expected with checkpoints, too, which then save less; in a scan over checkpointed layers only one layer's wait".to_owned());
         } else if self.may_not_do_if_put_off() {
             warnings.push("the layers are not a scan: in 14 of 116 real programs the compiler then put off the gradients of weights, so that the recomputed values of several layers were live at once, and the program needed 1.4 to 3.3 times as much; in a scan over checkpointed layers only one layer's are".to_owned());
         }

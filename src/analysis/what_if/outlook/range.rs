@@ -5,7 +5,7 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::Packer;
 use crate::analysis::what_if::base::Role;
 use crate::analysis::what_if::edit::Edit;
-use crate::analysis::what_if::prediction::{NEAR, RECOMPUTED_TO, WIDEST, band_of};
+use crate::analysis::what_if::prediction::{NEAR, RECOMPUTED_TO, RECOMPUTED_USUALLY, WIDEST, band_of};
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::analysis::what_if::state::Kinds;
 use crate::model::{Bytes, FastSet, InstructionId, Opcode};
@@ -24,6 +24,13 @@ const POSTPONED: f64 = 1.1;
 
 /// Share of what is expected of checkpoints that a program may take less whose layers are no scan.
 const LESS_THAN_ONE_BY_ONE: f64 = 0.15;
+
+/// Part of what is expected that a program takes at least where gradients are expected to wait that cost much: not quite
+/// what it takes if they do not.
+const DONE_IN_TURN: f64 = 0.69;
+
+/// Part by which a program may fill the room more than programs usually do.
+const ROUNDING: u64 = 64;
 
 /// How many times what is expected of checkpoints a program that does not fit now may take where that still fits: two of 16
 /// did not fit then, whose expected bytes were seven eighths of the capacity and more.
@@ -48,7 +55,7 @@ const LEAST_WEIGHTS: usize = 8;
 
 impl Outlook<'_, '_> {
     /// The rules, in the order in which they move the ends of the range.
-    const RULES: [fn(&mut Self); 22] = [
+    const RULES: [fn(&mut Self); 23] = [
         Self::widen_by_packing,
         Self::widen_by_fragmentation,
         Self::widen_by_reduction,
@@ -60,6 +67,7 @@ impl Outlook<'_, '_> {
         Self::widen_to_one_sample,
         Self::widen_to_postponing,
         Self::widen_by_put_off,
+        Self::widen_to_refilled,
         Self::widen_to_worst_case,
         Self::widen_by_sums,
         Self::widen_to_most,
@@ -240,6 +248,9 @@ impl Outlook<'_, '_> {
         }
         let low = (self.expected as f64 * LESS_BY_WIDTH) as u64;
         self.range = (Bytes(low), Bytes((low as f64 * WIDEST) as u64));
+        // Heads that weights have as a dimension of their own are divided in some programs, and whole in others.
+        let of_heads = self.trial.with_heads_divided();
+        self.range.0 = self.range.0.min(Bytes((of_heads as f64 * LESS_BY_WIDTH) as u64));
         self.is_open = false;
     }
 
@@ -258,6 +269,11 @@ impl Outlook<'_, '_> {
         let kinds = self.trial.state.kinds;
         let is_postponing = self.cases.postponing.is_some_and(|most| most as f64 > self.expected as f64 * POSTPONED);
         let is_unrolled = kinds.remat && self.cases.best.is_some();
+        if self.is_postponed {
+            let low = (self.expected as f64 * DONE_IN_TURN) as u64;
+            self.range = (Bytes(low), Bytes((low as f64 * WIDEST) as u64));
+            return;
+        }
         if kinds.sharding || !(is_postponing || is_unrolled) {
             return;
         }
@@ -279,6 +295,29 @@ impl Outlook<'_, '_> {
         let none = (self.expected.saturating_sub(put_off.bytes) as f64 * (1.0 - LESS_THAN_ONE_BY_ONE)) as u64;
         self.range = (lowest_below(Bytes(high)).max(Bytes(none)), Bytes(high));
         self.is_open = false;
+    }
+
+    /// A program that hardly fits, or does not, waits with gradients of the weights of its checkpointed layers only as far as
+    /// there is room, so that with a smaller batch more of them wait: so it was with half the batch of a real program, which
+    /// took 0.91 of the capacity again.
+    fn widen_to_refilled(&mut self) {
+        let Trial { memory, state, .. } = self.trial;
+        let only_batch = state.kinds == Kinds { batch: true, ..Kinds::default() };
+        let are_layers =
+            memory.kept.stacks.is_empty() && memory.kept.turn.as_ref().is_some_and(|turn| turn.layers.len() > 1);
+        if !only_batch || !are_layers || !memory.has_checkpoints() || !state.puts_off_any() {
+            return;
+        }
+        let Some(filled) =
+            self.trial.share_of_room(RECOMPUTED_USUALLY).filter(|_| self.trial.is_tight(memory.allocated))
+        else {
+            return;
+        };
+        let filled = filled.saturating_add(filled / ROUNDING).min(memory.allocated);
+        if filled > self.range.1.0 && self.expected < memory.allocated {
+            self.range.1 = Bytes(filled);
+            self.range.0 = self.range.0.max(lowest_below(self.range.1).min(Bytes(self.expected)));
+        }
     }
 
     fn widen_to_worst_case(&mut self) {
