@@ -247,7 +247,6 @@ fn arguments_that_have_only_numbers_are_named_by_their_use() {
         "state[2][2] (adam_w for table)",
         "state[2][9] (adam_w for down)",
         "state[2][12] (adam_w for head)",
-        "data[1]",
     ] {
         assert!(names.iter().any(|name| name == expected), "no {expected}");
     }

@@ -4,7 +4,7 @@ use highwater::analysis::ProgramAnalysis;
 use highwater::analysis::class::Class;
 use highwater::decode::hlo::proto::{
     BufferAllocationProto, BufferAssignmentProto, HloComputationProto, HloInstructionProto, HloModuleProto, HloProto,
-    HloScheduleProto, LogicalBufferProto, ShapeProto, buffer_allocation_proto, hlo_schedule_proto,
+    HloScheduleProto, LogicalBufferProto, OpMetadata, ShapeProto, buffer_allocation_proto, hlo_schedule_proto,
     logical_buffer_proto,
 };
 use highwater::decode::{Reporter, hlo};
@@ -45,7 +45,13 @@ fn program() -> (Program, Vec<String>) {
         instruction(100, "parameter", both, &[]),
         part(101, tokens, 0),
         part(102, table, 1),
-        instruction(103, "gather", rows, &[102, 101]),
+        HloInstructionProto {
+            metadata: Some(OpMetadata {
+                op_name: "jit(lookup)/model/embed/gather".to_owned(),
+                ..OpMetadata::default()
+            }),
+            ..instruction(103, "gather", rows, &[102, 101])
+        },
     ];
     let ids: Vec<i64> = instructions.iter().map(|instruction| instruction.id).collect();
     let computation = HloComputationProto { name: "main".into(), id: 1, root_id: 103, instructions };
@@ -106,6 +112,6 @@ fn arguments_in_one_tuple_are_told_apart_and_classed_by_their_use() {
     let classes = analysis.classes(&program);
     assert_eq!([classes.of(BufferId(0)), classes.of(BufferId(1))], [Class::Input, Class::Weight]);
     let labels = analysis.labels(&program);
-    assert_eq!(labels.op_name(&program, BufferId(1)), "args[1]");
+    assert_eq!(labels.op_name(&program, BufferId(1)), "args[1] (model/embed)", "by what reads it");
     assert_eq!(analysis.argument_paths(&program).get(&1).map(String::as_str), Some("args[1]"));
 }

@@ -1,14 +1,12 @@
 //! What arguments serve whose paths have nothing but numbers (`state[0][17]`, as of Keras, or `args[3]` of a program with
 //! thousands of them): the part of the model that reads them, or whose weight they update.
 
-use super::label::{Label, Labels};
 use super::results::Flow;
 use super::{Value, handed_on, opcode, root};
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::{is_named, named_scopes};
 use crate::analysis::names::scope;
-use crate::analysis::once::once;
-use crate::model::{BufferId, ComputationId, FastMap, InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{ComputationId, FastMap, InstructionId, NO_ROW, Opcode, Program};
 
 /// Most scopes that are said.
 const MOST_SCOPES: usize = 3;
@@ -22,56 +20,29 @@ const MOST_OPERANDS: usize = 64;
 /// The words for each argument, by its number; for one of a tuple, by its place there.
 pub type ArgumentUses = FastMap<i64, String>;
 
-impl Labels {
-    /// The label of an argument of the entry: its place where it has no path, and what it serves where its path does not
-    /// say it; `None` if its path is good enough.
-    pub(super) fn of_argument(&self, program: &Program, at: InstructionId, buffer: BufferId) -> Option<Label> {
-        let place = program.buffer_index(buffer).first().copied().filter(|_| program.are_arguments_in_tuple);
-        let path = place.map_or_else(|| program.text.op_name(at), |place| format!("args[{place}]"));
-        let number = place.or_else(|| program.instructions.argument.get(at.index()).copied().map(i64::from))?;
-        let of = |uses: &ArgumentUses| uses.get(&number).map(|of| format!("{path} ({of})"));
-        let used = is_of_numbers(&path).then(|| of(once(&self.uses, || argument_uses(program)))).flatten();
-        match (used, place) {
-            (Some(text), _) => Some(Label { borrowed: path, ..Label::plain(text) }),
-            (None, Some(_)) => Some(Label::plain(path)),
-            (None, None) => None,
-        }
-    }
-}
-
-impl Label {
-    /// For several equal arguments, each of which serves something else: `state[2][…]`; `None` for what is no such argument.
-    #[must_use]
-    pub fn of_several(&self) -> Option<String> {
-        let is_used = self.text.strip_prefix(&self.borrowed).is_some_and(|rest| rest.starts_with(" ("));
-        let (path, _) = self.borrowed.rsplit_once('[').filter(|_| is_used)?;
-        Some(format!("{path}[\u{2026}]"))
-    }
-}
-
 /// Whether a path has nothing but numbers after its first name.
-fn is_of_numbers(path: &str) -> bool {
+#[must_use]
+pub fn is_of_numbers(path: &str) -> bool {
     path.split_once('[').is_some_and(|(_, keys)| {
         keys.ends_with(']') && keys.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'[' | b']'))
     })
 }
 
 /// What each of the entry's arguments serves; those of which that is not seen are not among them.
-fn argument_uses(program: &Program) -> ArgumentUses {
+#[must_use]
+pub fn argument_uses(program: &Program) -> ArgumentUses {
     let mut uses = read_in(program);
-    if !program.are_arguments_in_tuple {
-        let flow = Flow::new(program);
-        // By its own name where the optimizer has a scope: `adam_w for token_embedding`.
-        let words = |number: i64| {
-            // A cache that is written row by row reaches what later layers write to theirs.
-            flow.arguments.get(&number).filter(|own| !own.is_updated_in_place)?;
-            let weight = uses.get(&flow.served(number)?)?;
-            Some(format!("{} for {weight}", uses.get(&number).map_or("optimizer", String::as_str)))
-        };
-        let served: Vec<(i64, String)> =
-            flow.arguments.keys().filter_map(|&number| Some((number, words(number)?))).collect();
-        uses.extend(served);
-    }
+    let flow = Flow::new(program);
+    // By its own name where the optimizer has a scope: `adam_w for token_embedding`.
+    let words = |number: i64| {
+        // A cache that is written row by row reaches what later layers write to theirs.
+        flow.arguments.get(&number).filter(|own| !own.is_updated_in_place)?;
+        let weight = uses.get(&flow.served(number)?)?;
+        Some(format!("{} for {weight}", uses.get(&number).map_or("optimizer", String::as_str)))
+    };
+    let served: Vec<(i64, String)> =
+        flow.arguments.keys().filter_map(|&number| Some((number, words(number)?))).collect();
+    uses.extend(served);
     uses
 }
 
@@ -83,20 +54,12 @@ fn read_in(program: &Program) -> ArgumentUses {
     let mut passed: FastMap<u32, i64> = FastMap::default();
     for row in entry.start..entry.end {
         let at = InstructionId(row);
-        if opcode(program, at) == Opcode::PARAMETER {
-            if !program.are_arguments_in_tuple {
-                let number = program.instructions.argument.get(at.index()).copied().map(i64::from);
-                passed.extend(number.map(|number| (row, number)));
-            }
-            continue;
-        }
         let operands = program.instructions.operands_of(at);
-        let element = program.are_arguments_in_tuple
-            && opcode(program, at) == Opcode::GET_TUPLE_ELEMENT
-            && operands.first().is_some_and(|&of| opcode(program, InstructionId(of)) == Opcode::PARAMETER);
-        if element {
-            let place = program.instructions.argument.get(at.index()).copied().map(i64::from);
-            passed.extend(place.map(|place| (row, place)));
+        if opcode(program, at) == Opcode::PARAMETER {
+            // An element of the tuple that holds them all is an argument of its own.
+            let number = program.instructions.argument.get(at.index()).copied().map(i64::from);
+            let number = number.filter(|_| !program.are_arguments_in_tuple || !operands.is_empty());
+            passed.extend(number.map(|number| (row, number)));
             continue;
         }
         if passes_on(program, at) {

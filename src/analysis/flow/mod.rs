@@ -2,6 +2,7 @@
 //! made from. Uses instructions only, never names.
 
 pub mod argument;
+mod argument_label;
 mod argument_use;
 pub mod by_softmax;
 pub mod collective;
