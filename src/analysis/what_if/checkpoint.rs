@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn scopes_are_written_as_they_are_read() {
-        for text in ["scan", "scan/mlp/*", "layer_*", "* 3", "enc oder 2", "scanned_layers"] {
+        for text in ["scan", "scan/mlp/*", "layer_*", "* 3", "en coder 2", "scanned_layers"] {
             assert_eq!(Checkpoint::read(text).map(|scope| scope.to_string()).as_deref(), Ok(text));
         }
         assert_eq!(Checkpoint::read("scan"), Ok(Checkpoint::Scan));
