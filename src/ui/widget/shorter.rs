@@ -209,6 +209,17 @@ fn without_middle(words: &str, most: usize) -> impl Iterator<Item = String> + '_
 /// Characters that a name keeps at least.
 const SHORTEST: usize = 6;
 
+/// The number of one of several scopes with the word before it, of a scope of more words: `\u{2026}layer_7` of
+/// `attention_encoder_layer_7`.
+pub(super) fn word_and_number(part: &str) -> Option<String> {
+    let head = part.trim_end_matches(|c: char| c.is_ascii_digit());
+    if head.len() == part.len() || !head.ends_with(['_', '-', '.']) {
+        return None;
+    }
+    let (from, _) = part.rmatch_indices(['_', '-', '.']).nth(1)?;
+    Some(format!("\u{2026}{}", &part[from + 1..]))
+}
+
 /// A path with ever less of its middle: numbered parts and the last one go last.
 fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
     let parts: Vec<&str> = words.split('/').collect();
@@ -229,6 +240,17 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
     let scopes: Vec<String> = lengths
         .map(|length| format!("{}\u{2026}/{}", scope[..length].iter().collect::<String>(), parts[last]))
         .collect();
+    // A long scope's number with the word before it; without a number that tells, the scopes next to the last part.
+    let numbered = parts[..last].iter().rfind(|part| is_numbered(part)).filter(|_| tells_number);
+    let short_number = numbered.and_then(|part| word_and_number(part));
+    let last_part = parts[last];
+    let short_numbers: Vec<String> = short_number
+        .into_iter()
+        .flat_map(|scope| [format!("{scope}/\u{2026}/{last_part}"), format!("{scope}/\u{2026}")])
+        .collect();
+    let behind_number = parts[..last].iter().rposition(|part| is_numbered(part)).map_or(last, |at| at + 1);
+    let tails = (behind_number..last).filter(|_| !tells_number);
+    let tails: Vec<String> = tails.map(|from| format!("\u{2026}/{}", parts[from..].join("/"))).collect();
     let left_out = move |count: usize| {
         let gone = &order[..count];
         let mut out = String::new();
@@ -276,6 +298,8 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
         .chain(bare.into_iter().map(left_out))
         .chain(squeezed)
         .chain(numbers)
+        .chain(short_numbers)
+        .chain(tails)
         .chain((plain + 1..=all).map(rest))
 }
 
@@ -347,6 +371,21 @@ mod tests {
                 && !is_path("1/4 of the batch")
                 && !is_path("fusion.12")
         );
+    }
+
+    #[test]
+    fn a_long_scope_leaves_its_number_or_the_scopes_behind_it() {
+        let path =
+            |number: &str| format!("backbone/disentangled_attention_encoder_layer_{number}/attention/softmax/sub");
+        let of = |number: &str, most: usize| {
+            let path = path(number);
+            shorter(&path).find(|form| form.chars().count() <= most).unwrap_or_default()
+        };
+        assert_eq!(of("7", 20), "\u{2026}layer_7/\u{2026}/sub");
+        assert_eq!(of("7", 12), "\u{2026}layer_7/\u{2026}");
+        assert_eq!(of("*", 30), "\u{2026}/attention/softmax/sub", "a folded number tells nothing");
+        assert_eq!(of("*", 20), "\u{2026}/softmax/sub");
+        assert_eq!(of("*", 8), "\u{2026}/sub");
     }
 
     #[test]

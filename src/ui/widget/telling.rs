@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use super::shorter::word_and_number;
+
 /// Texts that are looked at, from the first on; more are not compared with each other by eye.
 const MOST: usize = 20_000;
 
@@ -58,9 +60,26 @@ pub fn forms(text: &str, told: &[usize]) -> impl Iterator<Item = String> {
     let mut order: Vec<usize> = (0..last).filter(|at| !is_told(at)).collect();
     order.extend((0..=last).filter(|at| *at == last && !is_told(at)));
     let told_parts: Vec<usize> = (0..=last).filter(is_told).collect();
+    // A long scope keeps its number before it goes.
+    let short = |part: &String| {
+        let (scope, slash) = part.strip_suffix('/').map_or((part.as_str(), ""), |scope| (scope, "/"));
+        word_and_number(scope).map(|scope| format!("{scope}{slash}"))
+    };
+    let shortened: Vec<String> = parts.iter().map(|part| short(part).unwrap_or_else(|| part.clone())).collect();
+    let shorten = |gone: &[usize]| {
+        let is_shorter = !told_parts.is_empty() && shortened != parts;
+        is_shorter.then(|| without(&shortened, gone).replace("\u{2026}/\u{2026}", "\u{2026}"))
+    };
+    let (middle, kept) = ((0..last).filter(|at| !is_told(at)).count(), order.len());
+    let squeezed = [shorten(&order[..middle]), shorten(&order)];
     order.extend(told_parts.iter().take(told_parts.len().saturating_sub(1)));
     let most = if told_parts.is_empty() { 0 } else { order.len() };
-    (usize::from(bare.is_none())..=most).map(move |gone| without(&parts, &order[..gone]))
+    let first = usize::from(bare.is_none());
+    let [with_end, without_end] = squeezed;
+    let form = move |gone| without(&parts, &order[..gone]);
+    let begin = (first..=middle.min(most)).map(form.clone()).chain(with_end);
+    let end = (middle.max(first.saturating_sub(1)) + 1..=kept.min(most)).map(form.clone()).chain(without_end);
+    begin.chain(end).chain((kept.max(first.saturating_sub(1)) + 1..=most).map(form))
 }
 
 /// A text without the parts at some places, with an ellipsis in each gap.
@@ -140,6 +159,18 @@ mod tests {
                 "\u{2026}/block_10/\u{2026}"
             ]
         );
+    }
+
+    #[test]
+    fn a_long_scope_keeps_its_number() {
+        let of = |layer: usize, end: &str| format!("net/disentangled_encoder_layer_{layer}/softmax/{end}");
+        let texts = [of(0, "sub"), of(1, "sub"), of(0, "exp")];
+        let telling = Telling::of(texts.iter().cloned());
+        let places = telling.places(&texts[0]);
+        assert_eq!(places, [1, 3]);
+        let forms: Vec<String> = forms(&texts[0], &places).collect();
+        assert!(forms.contains(&"\u{2026}layer_0/\u{2026}/sub".to_owned()), "{forms:?}");
+        assert_eq!(forms.last().map(String::as_str), Some("\u{2026}/sub"));
     }
 
     #[test]
