@@ -33,3 +33,11 @@ def apg(topology, chips, envs, name="ant", backend="spring", horizon=32, remat=F
     args = jax.tree_util.tree_map_with_path(shape, tuple(values))
     classify = lambda path: "input" if path.startswith("[1]") else "opt" if "optimizer" in path else "weight" if "policy" in path else "other"
     return Program(on_every_device(function, devices), args, classify, (0, 1) if donate else ())
+
+
+def hopper(**options):
+    return apg(name="hopper", backend="generalized", horizon=16, **options)
+
+
+def cheetah(**options):
+    return apg(name="halfcheetah", backend="spring", horizon=24, **options)

@@ -66,3 +66,27 @@ PROGRAMS = {
          "both": change("both", ["remat *", "compute bf16"], remat=True, compute="bfloat16")},
         topology="v6e:1x1", chips=1),
 }
+
+# Written after the score: checkpoints around the steps of outer loops, and of layers that are no scan.
+PROGRAMS |= {
+    "brax_hopper": program(
+        "brax_programs", "hopper", "what the unroll keeps for its gradient",
+        {"remat": change("checkpoint", ["remat scan"], remat=True)},
+        topology="v6e:1x1", chips=1, envs=2048),
+    "brax_cheetah": program(
+        "brax_programs", "cheetah", "what the unroll keeps for its gradient",
+        {"remat": change("checkpoint", ["remat scan"], remat=True)},
+        topology="v5e:1x1", chips=1, envs=1024),
+    "jax_chunked": program(
+        "after_programs", "chunked", "what the recurrence over 64 chunks of 32 steps keeps",
+        {"remat": change("checkpoint", ["remat scan"], remat=True)},
+        topology="v5e:2x2", chips=4, batch=256),
+    "jax_lru": program(
+        "after_programs", "deep", "what 8 blocks of associative scans keep, no checkpoints",
+        {"remat": change("checkpoint", ["remat *"], remat=True)},
+        topology="v5e:2x2", chips=4, batch=32),
+    "jax_gated": program(
+        "after_programs", "gated", "what 10 gated blocks keep, no checkpoints",
+        {"remat": change("checkpoint", ["remat *"], remat=True)},
+        topology="v6e:2x2", chips=4, batch=64),
+}
