@@ -6,7 +6,7 @@ use super::{Value, handed_on, opcode, root};
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::{is_named, named_scopes};
 use crate::analysis::names::scope;
-use crate::model::{ComputationId, FastMap, InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{ComputationId, FastMap, FastSet, InstructionId, NO_ROW, Opcode, Program};
 
 /// Most scopes that are said.
 const MOST_SCOPES: usize = 3;
@@ -52,6 +52,7 @@ fn read_in(program: &Program) -> ArgumentUses {
     let Some(entry) = program.entry_computation() else { return uses };
     // The argument that an instruction only passes on.
     let mut passed: FastMap<u32, i64> = FastMap::default();
+    let mut readers = Readers::default();
     for row in entry.start..entry.end {
         let at = InstructionId(row);
         let operands = program.instructions.operands_of(at);
@@ -72,7 +73,7 @@ fn read_in(program: &Program) -> ArgumentUses {
         }
         for (place, operand) in operands.iter().enumerate() {
             let Some(&number) = passed.get(operand).filter(|number| !uses.contains_key(number)) else { continue };
-            uses.extend(reader(program, at, place, 0).map(|words| (number, words)));
+            uses.extend(readers.of(program, at, place, 0).map(|words| (number, words)));
         }
     }
     uses
@@ -92,39 +93,50 @@ fn passes_on(program: &Program, at: InstructionId) -> bool {
     }
 }
 
-/// The part of the model that an instruction is of that reads an operand; of a fusion, that what reads it inside is of.
-fn reader(program: &Program, at: InstructionId, place: usize, depth: u32) -> Option<String> {
-    let inside = || {
-        let called = *program.instructions.called_by(at).first()?;
-        reader_inside(program, called, place, depth + 1)
-    };
-    let fused = if opcode(program, at) == Opcode::FUSION && depth < MAX_DEPTH { inside() } else { None };
-    fused.or_else(|| words(&program.text.op_name(at)))
-}
+/// Who reads what computations are given, each looked for once: the same one may be called from many places.
+#[derive(Default)]
+struct Readers(FastMap<(u32, usize), Option<String>>);
 
-fn reader_inside(program: &Program, called: ComputationId, place: usize, depth: u32) -> Option<String> {
-    let computation = program.computations.get(called.index())?;
-    let mut passed: Vec<u32> = Vec::new();
-    for row in computation.start..computation.end {
-        let at = InstructionId(row);
-        if opcode(program, at) == Opcode::PARAMETER {
-            let number = program.instructions.argument.get(at.index()).copied();
-            if number.and_then(|number| usize::try_from(number).ok()) == Some(place) {
-                passed.push(row);
+impl Readers {
+    /// The part of the model that an instruction is of that reads an operand; of a fusion, that what reads it inside is of.
+    fn of(&mut self, program: &Program, at: InstructionId, place: usize, depth: u32) -> Option<String> {
+        let called = program.instructions.called_by(at).first().copied();
+        let fused = called.filter(|_| opcode(program, at) == Opcode::FUSION && depth < MAX_DEPTH);
+        let inside = fused.and_then(|called| {
+            if let Some(known) = self.0.get(&(called.0, place)) {
+                return known.clone();
             }
-            continue;
-        }
-        let operands = program.instructions.operands_of(at);
-        let Some(found) = operands.iter().position(|operand| *operand != NO_ROW && passed.contains(operand)) else {
-            continue;
-        };
-        if passes_on(program, at) || program.opcode_name(at) == "broadcast" {
-            passed.push(row);
-        } else if let Some(words) = reader(program, at, found, depth) {
-            return Some(words);
-        }
+            let found = self.inside(program, called, place, depth + 1);
+            self.0.insert((called.0, place), found.clone());
+            found
+        });
+        inside.or_else(|| words(&program.text.op_name(at)))
     }
-    None
+
+    fn inside(&mut self, program: &Program, called: ComputationId, place: usize, depth: u32) -> Option<String> {
+        let computation = program.computations.get(called.index())?;
+        let mut passed: FastSet<u32> = FastSet::default();
+        for row in computation.start..computation.end {
+            let at = InstructionId(row);
+            if opcode(program, at) == Opcode::PARAMETER {
+                let number = program.instructions.argument.get(at.index()).copied();
+                if number.and_then(|number| usize::try_from(number).ok()) == Some(place) {
+                    passed.insert(row);
+                }
+                continue;
+            }
+            let operands = program.instructions.operands_of(at);
+            let Some(found) = operands.iter().position(|operand| *operand != NO_ROW && passed.contains(operand)) else {
+                continue;
+            };
+            if passes_on(program, at) || program.opcode_name(at) == "broadcast" {
+                passed.insert(row);
+            } else if let Some(words) = self.of(program, at, found, depth) {
+                return Some(words);
+            }
+        }
+        None
+    }
 }
 
 /// The scopes of an operation of the forward pass, from the last layer's on: `transformer_layer_0/self_attention/query`.

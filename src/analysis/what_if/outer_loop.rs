@@ -41,3 +41,27 @@ pub(super) fn around_outer(stacks: &[Stack], carry: Option<u64>, size: impl Fn(&
     let again = sum(&|stack| !stack.is_input || stack.inner > 1) / steps;
     Some(AroundOuter { steps, inner, kept, inputs: carry.saturating_mul(steps).saturating_sub(kept), again })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::flow::steps::Steps;
+    use crate::model::InstructionId;
+
+    fn stack(family: u32, inner: i64, is_input: bool, steps: Steps) -> Stack {
+        let of_loop = InstructionId(0);
+        Stack { family, of_loop, layers: 32, inner, steps, is_input, carry: 10, is_in_layer: false }
+    }
+
+    #[test]
+    fn the_inputs_of_outer_steps_are_kept_and_one_step_is_computed_again() {
+        let stacks = |steps| [stack(0, 10, false, steps), stack(1, 10, false, steps), stack(2, 1, true, steps)];
+        let size = |stack: &Stack| [3200, 6400, 64][stack.family as usize];
+        let outer = around_outer(&stacks(Steps::Other), Some(10), size).expect("a loop in a loop");
+        assert_eq!((outer.steps, outer.inner), (32, 10));
+        assert_eq!((outer.kept, outer.inputs), (64, 320 - 64));
+        assert_eq!(outer.again, (3200 + 6400) / 32);
+        assert!(around_outer(&stacks(Steps::Layers), Some(10), size).is_none(), "layers are checkpointed one by one");
+        assert!(around_outer(&stacks(Steps::Other), None, size).is_none(), "it is not known what a step passes on");
+    }
+}

@@ -502,7 +502,10 @@ impl State<'_> {
         };
         // Around the steps of the outer of two loops, fewer inputs are kept and more is computed again.
         let outer = if is_part { None } else { around_outer(stacks, carry, size) };
-        let outer = outer.filter(|outer| outer.all() < inputs.saturating_add(kept).saturating_add(again));
+        let outer = outer.filter(|outer| {
+            outer.all() < inputs.saturating_add(kept).saturating_add(again)
+                && outer.inputs.saturating_add(outer.again) < saved / 2
+        });
         let (inputs, again) = outer.map_or((inputs, again), |outer| (outer.inputs, outer.again));
         // A part of a step has no segments of several steps.
         let is_worth = is_part || inputs.saturating_add(again) < saved / 2;
@@ -518,7 +521,7 @@ impl State<'_> {
             }
             self.again_in_scans.push((stack.family, stack.layers, backward));
         }
-        let (inputs, again) = if let (Some(outer), true) = (outer, is_worth) {
+        let (inputs, again) = if let Some(outer) = outer {
             self.warn(format!(
                 "predicted for a checkpoint around each of the {} steps of the outer loop, not the {} of the loop in each",
                 outer.steps, outer.inner
