@@ -39,9 +39,14 @@ fn in_fusion(program: &Program, made: &Value) -> Option<InstructionId> {
 #[must_use]
 pub fn gradient_beside(program: &Program, buffer: BufferId, op_name: &str) -> Option<String> {
     let at = program.buffers.instruction_of(buffer)?;
-    if opcode(program, at) != Opcode::FUSION || pass_of(op_name) != Pass::Recomputed {
+    if opcode(program, at) != Opcode::FUSION {
         return None;
     }
-    let own = in_fusion(program, &Value { at, index: program.buffer_index(buffer) })?;
+    // Most fusions have one result.
+    let index = program.buffer_index(buffer);
+    if index.is_empty() || pass_of(op_name) != Pass::Recomputed {
+        return None;
+    }
+    let own = in_fusion(program, &Value { at, index })?;
     Some(program.text.op_name(own)).filter(|name| pass_of(name) == Pass::Backward)
 }

@@ -1,5 +1,9 @@
 //! The pass of a training step that an op name indicates: forward, backward, recomputed.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 /// The part of a training step that an operation belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
@@ -13,11 +17,14 @@ pub enum Pass {
     Recomputed,
 }
 
+/// What operations are in that a checkpoint computes again. Asked of nearly every name of a program, several times.
+static AGAIN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("rematted_computation"));
+
 /// The pass indicated by a framework op name. JAX: `jvp(…)` forward, `transpose(jvp(…))` backward,
 /// `rematted_computation` under `jax.checkpoint`. TensorFlow: `gradient_tape/` and `gradients/` are backward.
 #[must_use]
 pub fn pass_of(name: &str) -> Pass {
-    if name.contains("rematted_computation") {
+    if AGAIN.find(name.as_bytes()).is_some() {
         return Pass::Recomputed;
     }
     let is_backward =
