@@ -31,7 +31,10 @@ fn is_there(program: &str, argument: &str) -> bool {
 fn display() -> (Killed, String) {
     // The server writes its display number once it accepts connections.
     let mut server = quiet("Xvfb");
-    server.args(["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp"]).stdout(Stdio::piped());
+    // Else it begins anew whenever its only client leaves, such as the one that looks for the window, and refuses others
+    // meanwhile.
+    let arguments = ["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp", "-noreset"];
+    server.args(arguments).stdout(Stdio::piped());
     let mut server = Killed(server.spawn().expect("Xvfb starts"));
     let mut number = String::new();
     let output = server.0.stdout.take().expect("a pipe");
