@@ -209,8 +209,11 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         let loops = &case.analysis.labels(case.program).loops;
         let waits = takes_norm_of_all(case.program, loops);
         let are_wide = rows.iter().any(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_wide_float()));
-        let narrower = if waits && are_wide { "; in bfloat16 they take half" } else { "" };
-        finding.advice.push(format!("{}{narrower}", if waits { FOR_THE_NORM } else { AT_ONCE }));
+        finding.advice.push(match (waits, are_wide) {
+            (false, _) => AT_ONCE.to_owned(),
+            (true, false) => FOR_THE_NORM.to_owned(),
+            (true, true) => format!("{FOR_THE_NORM}; in bfloat16 they take half"),
+        });
     }
     if case.memory.summed_parts(case.program) > 1 {
         finding.advice.push("keep one accumulator of gradients and donate it".to_owned());

@@ -95,12 +95,11 @@ impl State<'_> {
             );
             return;
         }
-        match scope {
-            Checkpoint::Layers(pattern, most) => self.remat_layers(pattern, *most),
-            Checkpoint::Scan | Checkpoint::ScanPart(_) => {
-                self.decline("no scan saves more for its backward pass than the input of each layer".to_owned());
-            }
-        }
+        let Checkpoint::Layers(pattern, most) = scope else {
+            self.decline("no scan saves more for its backward pass than the input of each layer".to_owned());
+            return;
+        };
+        self.remat_layers(pattern, *most);
     }
 
     /// Checkpoints the part of the bodies of the scans that makes the stacks whose names match.

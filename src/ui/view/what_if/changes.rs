@@ -90,7 +90,7 @@ pub fn switches(advice: Option<&Advice>, program: usize, changes: &Changes) -> (
 }
 
 /// Whether two changes have one switch: a checkpoint has it for however many layers.
-fn is_one_switch(only: &Edit, edit: &Edit) -> bool {
+pub(super) fn is_one_switch(only: &Edit, edit: &Edit) -> bool {
     match (only, edit) {
         (Edit::Remat(scope), Edit::Remat(of)) => scope.is_around_same(of),
         _ => only == edit,

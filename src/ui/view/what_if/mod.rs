@@ -116,13 +116,11 @@ fn changes_results(advice: &Advice, on: &[Edit]) -> Option<ChangesResults> {
     if let Some(plan) = advice.plans.iter().find(|plan| is_same_set(&plan.edits, on)) {
         return Some(plan.changes_results);
     }
-    // In however many layers, a checkpoint is the same change.
-    let is_same = |own: &Edit, edit: &Edit| match (own, edit) {
-        (Edit::Remat(own), Edit::Remat(of)) => own.is_around_same(of),
-        _ => own == edit,
-    };
     let of = |edit: &Edit| {
-        let with = advice.findings.iter().filter(|finding| finding.edits().iter().any(|own| is_same(own, edit)));
+        let with = advice
+            .findings
+            .iter()
+            .filter(|finding| finding.edits().iter().any(|own| changes::is_one_switch(own, edit)));
         with.map(|finding| finding.changes_results).min()
     };
     let each: Option<Vec<ChangesResults>> = on.iter().map(of).collect();
