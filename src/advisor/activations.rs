@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use super::batch_size;
 use super::finding::{ChangesResults, Finding, Severity, has_micro_batches};
 use super::gathered::is_gather;
-use super::idle_checkpoint::AGAIN;
 use super::included;
 use super::library::Library;
 use super::offload;
@@ -20,7 +19,7 @@ use crate::analysis::flow::collective::is_gathered;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::lookup::is_rematerialised;
-use crate::analysis::names::pass::{Pass, jvp_scope};
+use crate::analysis::names::pass::{AGAIN, Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
 use crate::analysis::what_if::{Base, Checkpoint, Depth, Edit, Role};
@@ -469,8 +468,9 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
             let many = if kept.len() == 1 { "is" } else { "are" };
             let again = held.iter().any(|t| is_computed_again(case, t));
             let or_again = if again { " or the compiler computes again" } else { "" };
+            let others = if kept.len() + 1 == held.len() { "the other is" } else { "the others are" };
             format!(
-                "; {count} of them {many} kept for the backward pass, the others are what the forward pass works with{or_again}"
+                "; {count} of them {many} kept for the backward pass, {others} what the forward pass works with{or_again}"
             )
         },
         case.describe_first(held),

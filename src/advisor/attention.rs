@@ -198,7 +198,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
     let has_backward = case.memory.has_backward();
     let in_the_way = in_the_way(case);
     if has_backward && in_the_way.is_none() {
-        finding.why.push_str(&kept(case, held));
+        finding.why.push_str(&kept(case, held, finding.effect.is_some()));
     }
     let checkpoint = if has_backward { checkpointed(case, held) } else { None };
     let each = if has_backward { ", with `jax.checkpoint` around each," } else { "" };
@@ -268,9 +268,12 @@ fn checkpointed(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<u64> {
 /// wants its blocks to divide the positions, flash attention blocks of 128.
 fn padded(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     let own = |t: &&AtPeak| Some(case.memory.kept.of_layer(t.family, case.node(t.buffer)?));
-    let positions = held.first().and_then(own).and_then(repeated);
-    let positions = positions.filter(|positions| positions % BLOCK != 0 && !case.memory.is_gpu);
-    positions.map_or_else(String::new, |positions| {
+    let Some(own) = held.first().and_then(own).filter(|_| !case.memory.is_gpu) else { return String::new() };
+    // Of queries and keys that are not as many, the scores' last two dimensions.
+    let of_both = own.get(own.len().saturating_sub(2)..).unwrap_or_default();
+    let positions = repeated(own).map_or_else(|| of_both.to_vec(), |positions| vec![positions]);
+    let uneven = positions.into_iter().filter(|positions| positions % BLOCK != 0).max();
+    uneven.map_or_else(String::new, |positions| {
         let whole = positions.saturating_add(BLOCK - positions % BLOCK);
         let whose = if Library::of(case) == Library::Keras { "; the kernels take" } else { "; they take" };
         format!("{whose} multiples of {BLOCK} positions: pad the {positions} to {whole}, with segment ids that leave out what is added")
@@ -350,7 +353,7 @@ fn are_shifted(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
 
 /// What block-wise attention keeps of the scores for the backward pass. Without a scan the compiler makes the rows that
 /// the backward kernel of JAX's flash attention reads as soon as it has their numbers.
-fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
+fn kept(case: &ProgramContext<'_>, held: &[&AtPeak], is_predicted: bool) -> String {
     if case.memory.is_gpu {
         return " Not counted is the logsumexp of each row, which block-wise attention keeps for the backward pass."
             .to_owned();
@@ -363,7 +366,8 @@ fn kept(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     let largest = held.first().and_then(|t| case.node(t.buffer));
     let small = largest.and_then(|scores| case.memory.small_heads(case.program, scores));
     let padded = small.map_or_else(String::new, |elements| {
-        format!(" Both kernels pad heads of {elements} elements to {BLOCK}, which the prediction allows for.")
+        let allowed = if is_predicted { ", which the prediction allows for" } else { "" };
+        format!(" Both kernels pad heads of {elements} elements to {BLOCK}{allowed}.")
     });
     format!(
         " Not counted are the softmax statistics of each row that these kernels keep for the backward pass: splash attention its logsumexp, JAX's flash attention {two}.{padded}"

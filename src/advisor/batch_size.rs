@@ -6,7 +6,7 @@ use super::program_context::ProgramContext;
 use crate::analysis::class::Class;
 use crate::analysis::once::once;
 use crate::analysis::what_if::{Depth, Edit, IN_LOOP, Outcome, Role, TryVerdict, batch};
-use crate::model::{Bytes, ShardingKind, UnitSystem, percent, thousands};
+use crate::model::{Bytes, ShardingKind, UnitSystem, capitalised, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "batch";
@@ -205,6 +205,23 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
     format!("; {with}, whose summed gradients take extra memory, the program {comes_to}")
 }
 
+/// Half the batch, of which nothing is predicted as convolutions are computed in other shapes then; `None` where there is room,
+/// or where it is something else that makes no difference.
+fn untold(case: &ProgramContext<'_>, mut finding: Finding, (now, half): (i64, i64)) -> Option<Finding> {
+    let is_other = case.memory.is_folded(case.program, half) != case.memory.is_folded(case.program, now);
+    if !is_other || case.severity() == Severity::Hint {
+        return None;
+    }
+    let why = case.try_out(&[Edit::Batch(half as f64 / now as f64)]).undecided.clone()?;
+    let unit = unit(sharing(case));
+    finding.title = format!("Half the batch ({} to {} {unit}): how much less is not predicted", count(now), count(half));
+    finding.why = format!("{}.", capitalised(&why));
+    finding.advice.push("compile the step with the smaller batch, and open both dumps to compare them".to_owned());
+    finding.changes_results = changes_results(case);
+    finding.buffers = case.memory.data.iter().map(|d| case.memory.base[d.base as usize].buffer).collect();
+    Some(finding)
+}
+
 /// Reports what half the batch would save, and the largest batch that fits.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(first) = case.memory.data.first() else { return };
@@ -222,6 +239,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut finding = case.remedy(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Batch(times)]);
     if !case.is_worth(saved) || case.severity() == Severity::Hint {
+        findings.extend(untold(case, finding, (now, half)));
         return;
     }
     let largest = largest(case);

@@ -202,10 +202,17 @@ fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         counted(rows.len(), "temporary at the peak is", "temporaries at the peak are"),
         case.describe_first(&rows)
     );
-    finding.advice.extend(of_one_weight(case, &rows));
+    let distinct = each_once(case, &rows);
+    if let [one] = distinct[..] {
+        if rows.len() > 1 {
+            finding.why.push_str(" They are one gradient, before and after it is summed over the devices.");
+        }
+        finding.advice.extend(case.name(one.family).contains("scatter").then(|| DENSE.to_owned()));
+    }
+    finding.advice.extend(of_one_weight(case, &distinct));
     let weights = case.memory.trained.iter().map(|&row| case.memory.base[row].size).total();
     // The compiler updates each weight as soon as it can where few of them wait.
-    if bytes.saturating_mul(2) >= weights {
+    if bytes.saturating_mul(2) >= weights && distinct.len() > 1 {
         let loops = &case.analysis.labels(case.program).loops;
         let waits = takes_norm_of_all(case.program, loops);
         let are_wide = rows.iter().any(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_wide_float()));
@@ -229,20 +236,27 @@ const AT_ONCE: &str = "update each parameter as soon as its gradient is availabl
 /// The same where the norm over all of them is taken first.
 const FOR_THE_NORM: &str = "each of them waits for the norm over all gradients, by which they are clipped: where each is clipped by itself (such as by `optax.clip_by_block_rms`), it can be applied as soon as it is there";
 
-/// What to do where one weight has several gradients of its size at once, as a table has that is looked up in several
-/// places: the largest such.
-fn of_one_weight(case: &ProgramContext<'_>, rows: &[&AtPeak]) -> Option<String> {
+/// What to do about the gradient of a table, which has all its rows.
+const DENSE: &str = "the gradient has all rows of the table, though a step changes only those that it looks up: update only these (scatter into the table and its optimizer state), or divide the rows over the devices, and their gradient with them";
+
+/// Some gradients, each once: of one and what is made of it, such as its sum over all devices, the first.
+fn each_once<'t>(case: &ProgramContext<'_>, rows: &[&'t AtPeak]) -> Vec<&'t AtPeak> {
     let program = case.program;
     let made = |t: &AtPeak| Value::of_buffer(program, t.buffer).map(|value| computed(program, value).at);
     let all: BTreeSet<InstructionId> = rows.iter().filter_map(|&t| made(t)).collect();
-    // One that another is made of, such as its sum over all devices, is no other gradient.
-    let is_read = |at: InstructionId| {
+    let is_made_of_one = |at: InstructionId| {
         let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
         operands.map(|&row| computed(program, Value::whole(InstructionId(row))).at).any(|of| all.contains(&of))
     };
+    rows.iter().copied().filter(|t| made(t).is_some_and(|at| !is_made_of_one(at))).collect()
+}
+
+/// What to do where one weight has several gradients of its size at once, as a table has that is looked up in several
+/// places: the largest such.
+fn of_one_weight(case: &ProgramContext<'_>, rows: &[&AtPeak]) -> Option<String> {
     let outline_of = |buffer| case.node(buffer).map(|node| outline(&node.dimensions));
     let mut alike: BTreeMap<Vec<i64>, Vec<&AtPeak>> = BTreeMap::new();
-    for &t in rows.iter().filter(|&&t| made(t).is_some_and(|at| !is_read(at))) {
+    for &t in rows {
         alike.entry(outline_of(t.buffer)?).or_default().push(t);
     }
     let weight = |outline: &Vec<i64>| {

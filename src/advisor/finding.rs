@@ -300,7 +300,7 @@ impl Finding {
         let needs = self.effect.as_ref().filter(|_| self.at_most.is_none()).map(|effect| match effect.outcome() {
             Some(Outcome::MayFit) => format!(" it needs {} to {}", effect.range().0.short(), effect.range().1.short()),
             _ if is_bound => format!(" it needs {most}{}", effect.allocated().short()),
-            _ => format!(" it needs {}{}", effect.allocated().short(), less_beside(effect)),
+            _ => format!(" it needs {}{}{}", effect.allocated().short(), range_beside(effect), less_beside(effect)),
         });
         let needs = needs.unwrap_or_default();
         let outcome = outcome.map(|words| format!("; with this alone{needs}: {words}")).unwrap_or_default();
@@ -321,6 +321,15 @@ impl Finding {
             .as_deref()
             .or_else(|| self.effect.as_ref().filter(|effect| effect.is_told()).and_then(Effect::band))
     }
+}
+
+/// How many times the lower end of what a change may come to the upper one is, from which on a number alone says too much.
+const WIDE: f64 = 1.3;
+
+/// The range of what a change may come to, where that is wide: ` (10.1 to 14.8 GiB)`.
+fn range_beside(effect: &Effect) -> String {
+    let (low, high) = effect.range();
+    if high.0 as f64 > low.0 as f64 * WIDE { format!(" ({} to {})", low.short(), high.short()) } else { String::new() }
 }
 
 /// Part of what a program needs that is hardly less.

@@ -215,8 +215,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.why.push_str(GATHERED_AFTER_UPDATE);
     } else if gathered.len() > 1 && (of_one(&gathered, whole) || has_scan(case)) {
         keep_along(case, &mut finding, largest);
-    } else if of_weights.saturating_mul(2) < whole {
-        // Activations are gathered where they are needed whole.
+    } else if of_weights.saturating_mul(2) < whole || !case.is_worth(whole) {
+        // Activations are gathered where they are needed whole; and of few bytes there is nothing to say.
     } else if gathered.len() > 1 && !case.memory.has_backward() {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`".to_owned());
     } else if gathered.len() > 1 {

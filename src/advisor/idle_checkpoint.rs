@@ -6,7 +6,7 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total};
 use crate::analysis::flow::collective::holds_gathered;
-use crate::analysis::names::pass::Pass;
+use crate::analysis::names::pass::{AGAIN, Pass};
 use crate::analysis::names::scope;
 use crate::analysis::what_if::{Checkpoint, EVERY, Edit};
 use crate::model::{Bytes, thousands};
@@ -25,9 +25,8 @@ const LEAST_BYTES: f64 = 0.05;
 /// Fewest operations that tell.
 const FEWEST: usize = 32;
 
-/// Where JAX names what is differentiated through a checkpoint, and what is computed again for it.
+/// Where JAX names what is differentiated through a checkpoint.
 pub(super) const CHECKPOINT: &str = "checkpoint";
-pub(super) const AGAIN: &str = "rematted_computation";
 
 /// Where it names what is in a loop, and what the backward pass runs.
 pub(super) const BODY: &str = "while/body";

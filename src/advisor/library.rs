@@ -80,12 +80,12 @@ impl Library {
     /// is saved of it; the scan that saves most has so many steps of a kind.
     #[must_use]
     pub fn remat_scan(self, (loops, steps): (i64, Steps), segments: Option<ScanSegments>) -> String {
-        if let Some(ScanSegments { count, length, is_outer_loop: true, .. }) = segments {
+        if let Some(ScanSegments::OfOuterScan { steps, inner }) = segments {
             return format!(
-                "`jax.checkpoint` on the body of the outer scan, whose {count} steps have a scan over {length} each: only the input of each of the {count} is kept, and what one of them saves is computed again"
+                "`jax.checkpoint` on the body of the outer scan, whose {steps} steps have a scan over {inner} each: only the input of each of the {steps} is kept, and what one of them saves is computed again"
             );
         }
-        if let Some(ScanSegments { count, length, steps: of_loop, .. }) = segments {
+        if let Some(ScanSegments::OfScan { count, length, steps: of_loop }) = segments {
             // Another loop may be divided than the one that saves most.
             let is_main = loops.unsigned_abs() == of_loop;
             let steps = if is_main { steps } else { Steps::Other };
@@ -152,6 +152,15 @@ impl Library {
         self.in_own_words(self.own_remat(), (&general, &format!("for {first} alone; {rest}")))
     }
 
+    /// How to say along which axis of the mesh activations are divided.
+    #[must_use]
+    pub const fn constrain(self) -> &'static str {
+        match self {
+            Self::Keras => "`keras.distribution.distribute_tensor` on what each layer returns, or its layout in the `LayoutMap`",
+            _ => "`jax.lax.with_sharding_constraint(x, P(\"axis\"))`",
+        }
+    }
+
     const fn own_remat(self) -> &'static str {
         match self {
             Self::MaxText => "MaxText: `remat_policy=full`",
@@ -163,7 +172,7 @@ impl Library {
             }
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",
-            Self::Haiku => "Haiku: `hk.remat` around each block, not around the whole network",
+            Self::Haiku => "Haiku: `hk.remat` around each block, not around the whole network; of `hk.nets`, in a copy of the module",
             Self::Torchax => {
                 "torchax: each layer through `torchax.interop.torch_view(jax.checkpoint(torchax.interop.jax_view(layer)))`; the `remat_policy` of `torchax.train.make_train_step` is not used in torchax 0.0.13"
             }

@@ -4,6 +4,7 @@ use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
+use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::{Edit, LOGITS};
 use crate::model::{Bytes, Opcode, percent, thousands};
 
@@ -63,6 +64,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.why.push_str(" In chunks alone they hardly lower the peak: other values then take as much.");
     }
     finding.advice.push(Library::of(case).chunked_loss(PARTS, &case.memory));
+    finding.advice.extend(without_gradient(case, &held));
     let nodes = || held.iter().filter_map(|t| case.node(t.buffer));
     // On a TPU the sum in 32 bits may keep all logits in both types.
     if case.memory.is_gpu && nodes().any(|node| node.element_type.is_wide_float()) {
@@ -77,6 +79,21 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// What to do about logits that are there beside those of the model that is trained, as of a reference: nothing is
+/// differentiated through them.
+fn without_gradient(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
+    let pass = |t: &&&AtPeak| case.memory.kept.passes.get(t.family).copied().unwrap_or(Pass::Unknown);
+    let is_other = |t: &&&AtPeak| pass(t) == Pass::Unknown && !case.name(t.family).is_empty();
+    let is_differentiated = held.iter().any(|t| pass(&t) == Pass::Forward);
+    let bytes = held.iter().filter(is_other).map(|t| t.size).total();
+    (is_differentiated && case.is_worth(bytes)).then(|| {
+        format!(
+            "{} of them are of a model that has no gradient here, such as a reference: compute what the loss needs of it, one number per token, in a call of its own before the step, and pass that in",
+            Bytes(bytes).short()
+        )
+    })
 }
 
 /// What the change is, in a title.

@@ -1,13 +1,13 @@
 //! Which policy of checkpoints helps with what a forward pass keeps: one that keeps what costs most to compute again.
 
 use super::finding::Finding;
-use super::idle_checkpoint::{AGAIN, BODY, CHECKPOINT};
+use super::idle_checkpoint::{BODY, CHECKPOINT};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total};
 use super::simulation::is_simulation;
 use super::stages;
 use crate::analysis::flow::Value;
-use crate::analysis::names::pass::Pass;
+use crate::analysis::names::pass::{AGAIN, Pass};
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::analysis::what_if::{Checkpoint, Edit};
 use crate::model::{BufferId, FastSet};
@@ -47,15 +47,16 @@ fn further(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<&'static str> 
 fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<&'static str> {
     let named = |end: &str| held.iter().filter(|t| case.name(t.family).ends_with(end)).map(|t| t.size).total();
     let all: u64 = held.iter().map(|t| t.size).total();
+    let scores = &case.memory.kept.scores;
+    let are_scores_kept = case.is_worth(case.held(scores).iter().map(|t| t.size).total());
     let convolutions = named("conv_general_dilated");
-    if convolutions > named("dot_general") {
+    if convolutions > named("dot_general") && !are_scores_kept {
         // `dots_with_no_batch_dims_saveable` keeps none of them, `dots_saveable` all.
         return (convolutions <= all / 2).then_some(
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_saveable` keeps the results of convolutions and recomputes what follows them, such as norms and activation functions",
         );
     }
     let labels = case.analysis.labels(case.program);
-    let scores = &case.memory.kept.scores;
     let is_score = |t: &AtPeak| is_among(scores, t.family);
     let is_product = |t: &&&AtPeak| {
         let is_of_weight =
@@ -68,7 +69,6 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<&'static str> {
     if is_largest || products as f64 >= all as f64 * NEARLY_ALL {
         return None;
     }
-    let are_scores_kept = case.is_worth(case.held(scores).iter().map(|t| t.size).total());
     Some(if are_scores_kept {
         "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest, including attention scores"
     } else {

@@ -47,7 +47,7 @@ fn narrow_of(case: &ProgramContext<'_>, arrays: impl Iterator<Item = (usize, Buf
 
 /// Whether an argument is an average of the weights over many steps, by its name. In 16 bits it hardly moves where its decay
 /// is near 1, as bfloat16 has steps of 0.4 %.
-fn is_average_of_weights(path: &str) -> bool {
+pub(super) fn is_average_of_weights(path: &str) -> bool {
     let mut words = path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.any(|word| matches!(word, "ema" | "ema_params" | "params_ema" | "polyak" | "average" | "averaged"))
 }

@@ -500,12 +500,14 @@ impl<'a> ProgramContext<'a> {
         short_names(&meant, &paths(&|row| !rows.contains(&row) && is_other(row)))
     }
 
-    /// As [`Self::names_of`], of arguments in 32-bit floats whose type changes: what is of another type beside them keeps it.
+    /// As [`Self::names_of`], of arguments in 32-bit floats whose type changes: what is of another type beside them keeps it,
+    /// and next to nothing may go with them.
     #[must_use]
     pub fn names_of_wide(&self, rows: &[usize]) -> Vec<String> {
         let is_wide =
             |row: usize| self.node(self.memory.base[row].buffer).is_some_and(|node| node.element_type.is_wide_float());
-        self.names_of(rows, is_wide)
+        let bytes = rows.iter().map(|&row| self.memory.base[row].size).total();
+        self.names_of(rows, |row| is_wide(row) && self.counts_beside(row, bytes))
     }
 
     /// Whether an argument counts beside others of so many bytes: what is next to nothing may go by their name.

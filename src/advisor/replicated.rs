@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, listed};
+use super::zero;
 use crate::analysis::class::{Class, Reason};
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{BufferId, Bytes, outline, thousands};
@@ -222,21 +223,21 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             scores(case)
         ));
     }
-    finding.advice.push(
-        "if weights are sharded over the batch axis, constrain the activations too (`jax.lax.with_sharding_constraint(x, P(\"axis\"))`), or each device may hold activations of the global batch".to_owned(),
-    );
+    finding.advice.push(format!(
+        "if weights are sharded over the batch axis, constrain the activations too ({}), or each device may hold activations of the global batch",
+        Library::of(case).constrain()
+    ));
     let classes = case.analysis.classes(case.program);
-    let state: u64 = rows
-        .iter()
-        .filter(|&&row| classes.of(case.memory.base[row].buffer) == Class::Optimizer)
-        .map(|&row| case.memory.base[row].size)
-        .total();
+    let is_average = |row: usize| zero::is_average(case, row);
+    let is_state = |row: &usize| classes.of(case.memory.base[*row].buffer) == Class::Optimizer || is_average(*row);
+    let of_update: Vec<usize> = rows.iter().copied().filter(is_state).collect();
+    let state = of_update.iter().map(|&row| case.memory.base[row].size).total();
     if state > 0 {
         let alone = match Library::of(case) {
             Library::Keras => ", which Keras cannot shard alone",
             _ => ": sharding only that and its update (ZeRO) leaves the computation as it is",
         };
-        finding.advice.push(format!("{} of it is optimizer state{alone}", Bytes(state).short()));
+        finding.advice.push(format!("{} of it is {}{alone}", Bytes(state).short(), zero::words(&of_update, is_average)));
     }
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

@@ -287,6 +287,11 @@ fn report(
             .replace(", `optax.adafactor`", "")
             .replace(" (`optax.adafactor`)", "")
             .replace(" or on the host", " or on the host (`optimizer_memory_host_offload=True`)"),
+        // Keras has no switch for the state alone.
+        Library::Keras => advice
+            .replace("`optax.adafactor`", "`keras.optimizers.Adafactor`")
+            .replace(", or its state sharded over devices (ZeRO)", "")
+            .replace(", or ZeRO for optimizer state alone", ""),
         _ => advice,
     };
     // For every token that is made, FSDP would gather all weights.

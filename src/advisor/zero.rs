@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
+use super::precision::is_average_of_weights;
 use super::program_context::{ProgramContext, Total, listed};
 use super::replicated;
 use super::state_in_place::parts;
 use crate::analysis::class::Class;
-use crate::analysis::what_if::{Arguments, Edit};
+use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -29,8 +30,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_divisible = |row: usize| replicated::is_divisible(case, row);
     // Keras divides weights and state together.
     let with_weights = library == Library::Keras;
-    let is_meant = |class: Class| class == Class::Optimizer || (with_weights && class == Class::Weight);
-    let is_state = |row: usize| is_meant(classes.of(case.memory.base[row].buffer)) && is_divisible(row);
+    let is_average = |row: usize| is_average(case, row);
+    let is_state = |row: usize| match classes.of(case.memory.base[row].buffer) {
+        Class::Optimizer => is_divisible(row),
+        Class::Weight => (with_weights || is_average(row)) && is_divisible(row),
+        _ => false,
+    };
     // By how many devices hold the same of it: all, or those that divide the batch beside tensor parallelism.
     let mut by_holders: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for argument in case.arguments().filter(|argument| is_state(argument.0)) {
@@ -69,9 +74,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             Bytes(bytes).short(),
         );
     } else {
-        finding.title = format!("Shard optimizer state over the {holders} devices{over} (ZeRO): {}", finding.less(""));
+        let state = words(&rows, is_average);
+        finding.title = format!("Shard {state} over the {holders} devices{over} (ZeRO): {}", finding.less(""));
         finding.why = format!(
-            "{} of optimizer state ({what}) is the same on {holds}, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; where there is room, the compiler copies the weights for that, which the saving allows for.",
+            "{} of {state} ({what}) is the same on {holds}, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; where there is room, the compiler copies the weights for that, which the saving allows for.",
             Bytes(bytes).short(),
         );
     }
@@ -80,4 +86,20 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     findings.push(finding);
+}
+
+/// Whether an argument is an average of the weights, which the step only updates: it is divided like optimizer state.
+pub(super) fn is_average(case: &ProgramContext<'_>, row: usize) -> bool {
+    let Some(base) = case.memory.base.get(row) else { return false };
+    let is_named = matches!(&base.role, Role::Argument { path, .. } if is_average_of_weights(path));
+    is_named && case.memory.has_backward()
+}
+
+/// What some rows are called of which each is optimizer state or an average of the weights.
+pub(super) fn words(rows: &[usize], is_average: impl Fn(usize) -> bool) -> &'static str {
+    match rows.iter().filter(|&&row| is_average(row)).count() {
+        0 => "optimizer state",
+        all if all == rows.len() => "the average of the weights",
+        _ => "optimizer state and the average of the weights",
+    }
 }

@@ -76,6 +76,12 @@ pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_par
     None
 }
 
+/// Whether an asynchronous operation fetches a slice.
+pub(super) fn fetches_slice(program: &Program, start: InstructionId) -> bool {
+    let called = program.instructions.called_by(start).first();
+    called.and_then(|&called| super::root(program, called)).is_some_and(|root| program.opcode_name(root) == "slice")
+}
+
 /// The array that an operation holds whole because it was fetched slice by slice: every operand is a slice of this one
 /// array, or of its bytes, and together they have as many elements as it has.
 #[must_use]
@@ -91,13 +97,11 @@ pub fn fetched_in_slices(program: &Program, at: InstructionId) -> Option<Instruc
         if opcode(program, slice) == Opcode::ASYNC_DONE {
             slice = operand(program, slice, 0)?;
         }
-        if opcode(program, slice) == Opcode::ASYNC_START {
-            let &called = program.instructions.called_by(slice).first()?;
-            let root = super::root(program, called)?;
-            if program.opcode_name(root) != "slice" {
-                return None;
-            }
-        } else if program.opcode_name(slice) != "slice" {
+        let is_slice = match opcode(program, slice) {
+            Opcode::ASYNC_START => fetches_slice(program, slice),
+            _ => program.opcode_name(slice) == "slice",
+        };
+        if !is_slice {
             return None;
         }
         let from = operand(program, slice, 0)?;

@@ -1,8 +1,9 @@
 //! What arguments serve whose paths have nothing but numbers (`state[0][17]`, as of Keras, or `args[3]` of a program with
 //! thousands of them): the part of the model that reads them, or whose weight they update.
 
+use super::argument::fetches_slice;
 use super::results::Flow;
-use super::{Value, handed_on, opcode, root};
+use super::{Value, handed_on, opcode};
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::{is_named, named_scopes};
 use crate::analysis::names::scope;
@@ -81,13 +82,9 @@ fn read_in(program: &Program) -> ArgumentUses {
 
 /// Whether an instruction gives its first operand on, fetches it slice by slice, or gathers it from other devices.
 fn passes_on(program: &Program, at: InstructionId) -> bool {
-    let fetches_slice = || {
-        let called = program.instructions.called_by(at).first();
-        called.and_then(|&called| root(program, called)).is_some_and(|root| program.opcode_name(root) == "slice")
-    };
     match opcode(program, at) {
         Opcode::ALL_GATHER_START | Opcode::ALL_GATHER_DONE | Opcode::ASYNC_DONE => true,
-        Opcode::ASYNC_START => fetches_slice(),
+        Opcode::ASYNC_START => fetches_slice(program, at),
         Opcode::CUSTOM_CALL => program.joins_slices(at),
         _ => handed_on(program, &Value::whole(at)).is_some() || program.opcode_name(at) == "all-gather",
     }

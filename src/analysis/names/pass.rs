@@ -17,14 +17,17 @@ pub enum Pass {
     Recomputed,
 }
 
-/// What operations are in that a checkpoint computes again. Asked of nearly every name of a program, several times.
-static AGAIN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("rematted_computation"));
+/// The scope in which JAX names what a checkpoint computes again.
+pub const AGAIN: &str = "rematted_computation";
+
+/// Looks for [`AGAIN`]: it is asked of nearly every name of a program, several times.
+static FIND_AGAIN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(AGAIN));
 
 /// The pass indicated by a framework op name. JAX: `jvp(…)` forward, `transpose(jvp(…))` backward,
 /// `rematted_computation` under `jax.checkpoint`. TensorFlow: `gradient_tape/` and `gradients/` are backward.
 #[must_use]
 pub fn pass_of(name: &str) -> Pass {
-    if AGAIN.find(name.as_bytes()).is_some() {
+    if FIND_AGAIN.find(name.as_bytes()).is_some() {
         return Pass::Recomputed;
     }
     let is_backward =

@@ -2,8 +2,10 @@
 //! purpose.
 
 use super::memory::Memory;
+use crate::analysis::flow::collective::holds_gathered;
+use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
-use crate::model::{InstructionId, Program, Shape};
+use crate::model::{InstructionId, Program, Shape, outline};
 
 /// Casts to 16 bits that the program asks for itself, for each matrix product or convolution, from which it computes in 16
 /// bits, whatever stays in 32 bits at the peak: a product has two operands and its result.
@@ -31,5 +33,16 @@ impl Memory {
             }
             products > 0 && casts as f64 >= products as f64 * CASTS_OF_ITS_OWN
         })
+    }
+
+    /// Whether a family is the new value of a weight, gathered from the devices that update a part of it each: it has the
+    /// weight's type, whatever the step computes in.
+    pub(super) fn is_gathered_update(&self, program: &Program, family: usize) -> bool {
+        let Some(row) = self.families.list.get(family) else { return false };
+        self.kept.passes.get(family) == Some(&Pass::Unknown)
+            && program.buffer_node(row.root).is_some_and(|node| {
+                node.dimensions.len() > 1 && self.weights(program).contains(&outline(&node.dimensions))
+            })
+            && holds_gathered(program, row.root)
     }
 }

@@ -187,6 +187,7 @@ impl State<'_> {
             });
             return;
         }
+        self.decline_folding(now, now / parts);
         let is_temporary = |owner: Owner| matches!(owner, Owner::Family(_));
         self.scale_items((batch, now), now / parts, &is_temporary);
         if held.is_some() || memory.parts_of_loop.is_some() {

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use super::batch::DataArgument;
 use super::memory::Memory;
 use super::turn::Turn;
 use crate::analysis::flow::loops::unchanged;
@@ -53,6 +54,8 @@ struct Search<'a> {
     turn: &'a Turn,
     families: &'a Families,
     weights: &'a FastSet<Vec<i64>>,
+    /// Samples of a device; 0 where they are not known.
+    batch: i64,
     /// Families by the instruction that makes them.
     made_by: FastMap<u32, Vec<u32>>,
     known: FastMap<u32, bool>,
@@ -85,14 +88,28 @@ fn schedule_of_layers<'a>(program: &'a Program, families: &Families, turn: &Turn
     most.or_else(|| program.entry_computation()).map_or(&[][..], |of| of.schedule.as_slice())
 }
 
+/// Computations that run beside a schedule, such as copies in another layout on SparseCores, with what hands them their
+/// operands.
+fn run_beside(program: &Program, schedule: &[u32]) -> FastMap<u32, u32> {
+    let mut beside = FastMap::default();
+    for &row in schedule {
+        let at = InstructionId(row);
+        let start = match program.instructions.opcode.get(at.index()) {
+            Some(&Opcode::ASYNC_START) => Some(row),
+            // Hands on what the start was not given.
+            Some(&Opcode::ASYNC_UPDATE) => program.instructions.operands_of(at).first().copied(),
+            _ => None,
+        };
+        let called = start.and_then(|start| program.instructions.called_by(InstructionId(start)).first());
+        if let Some(called) = called {
+            beside.insert(called.0, row);
+        }
+    }
+    beside
+}
+
 impl<'a> Search<'a> {
     fn new(program: &'a Program, memory: &'a Memory, turn: &'a Turn) -> Self {
-        let mut made_by: FastMap<u32, Vec<u32>> = FastMap::default();
-        for (row, family) in memory.families.list.iter().enumerate() {
-            if let Some(at) = program.buffers.instruction_of(family.root) {
-                made_by.entry(at.0).or_default().push(row as u32);
-            }
-        }
         let weights = memory.weights(program);
         let schedule = schedule_of_layers(program, &memory.families, turn);
         let mut ready = vec![0u32; program.instructions.len()];
@@ -108,11 +125,21 @@ impl<'a> Search<'a> {
                 *known = place;
             }
         }
+        let beside = run_beside(program, schedule);
+        let mut made_by: FastMap<u32, Vec<u32>> = FastMap::default();
+        for (row, family) in memory.families.list.iter().enumerate() {
+            let Some(at) = program.buffers.instruction_of(family.root) else { continue };
+            let is_elsewhere = !beside.is_empty() && places.get(at.index()) == Some(&NO_ROW);
+            let runs = program.computation_of(at).filter(|_| is_elsewhere);
+            let at = runs.and_then(|of| beside.get(&of.0)).copied().unwrap_or(at.0);
+            made_by.entry(at).or_default().push(row as u32);
+        }
         Self {
             program,
             turn,
             families: &memory.families,
             weights,
+            batch: memory.data.first().map_or(0, DataArgument::batch),
             made_by,
             known: FastMap::default(),
             schedule,
@@ -206,7 +233,7 @@ impl<'a> Search<'a> {
         for &row in self.made_by(instruction) {
             let root = self.families.list.get(row as usize).map(|family| family.root);
             let node = root.and_then(|root| self.program.buffer_node(root));
-            if node.is_some_and(|node| self.weights.contains(&outline(&node.dimensions))) {
+            if node.is_some_and(|node| self.is_gradient(instruction, node)) {
                 gradients.push(row);
             } else if let Some(further) = furthest.checked_sub(VALUE)
                 && !on_the_way.iter().any(|known| known.0 == row)
@@ -258,10 +285,19 @@ impl<'a> Search<'a> {
             self.known.insert(instruction, found);
             return found;
         }
+        let opcode = self.program.instructions.opcode.get(instruction as usize);
+        if matches!(opcode, Some(&(Opcode::ASYNC_START | Opcode::ASYNC_UPDATE))) {
+            let made = self.made_by(instruction).to_vec();
+            let further = furthest.checked_sub(VALUE);
+            let is_read = |row| further.is_some_and(|further| self.is_read_for_weights(row, further));
+            let found = made.into_iter().all(is_read);
+            self.known.insert(instruction, found);
+            return found;
+        }
         let Some(shape) = self.program.shape_of(InstructionId(instruction)) else { return false };
         let rows = shape.nodes.iter().zip(0u32..);
         let arrays = rows.filter(|(node, _)| node.children.is_empty() && node.element_type.is_float());
-        let others = arrays.filter(|(node, _)| !self.weights.contains(&outline(&node.dimensions)));
+        let others = arrays.filter(|(node, _)| !self.is_gradient(instruction, node));
         let is_loop = self.program.instructions.opcode.get(instruction as usize) == Some(&Opcode::WHILE);
         let others: Vec<u32> =
             others.map(|row| row.1).filter(|&row| !is_loop || self.is_made_by_loop(instruction, shape, row)).collect();
@@ -271,6 +307,21 @@ impl<'a> Search<'a> {
         let found = others.into_iter().all(is_made);
         self.known.insert(instruction, found);
         found
+    }
+
+    /// Whether an array that an instruction makes is a gradient of weights, or of what is made of weights alone, such as a bias
+    /// that all layers add to their attention scores: it has their shape, or is summed over all samples.
+    fn is_gradient(&self, instruction: u32, node: &ShapeNode) -> bool {
+        if self.weights.contains(&outline(&node.dimensions)) {
+            return true;
+        }
+        let is_of_samples = |dimensions: &[i64]| {
+            let Some((&first, rest)) = dimensions.split_first() else { return false };
+            self.batch > 1 && first % self.batch == 0 && rest.len() > 1 && rest == node.dimensions.as_slice()
+        };
+        let operands = self.program.instructions.operands_of(InstructionId(instruction)).iter();
+        let mut shapes = operands.filter_map(|&row| self.program.shape_of(InstructionId(row)));
+        shapes.any(|shape| is_of_samples(&shape.root().dimensions))
     }
 
     /// Whether a loop makes an element that counts: what it only passes on or nobody takes from it but for another loop, such
@@ -293,7 +344,12 @@ impl<'a> Search<'a> {
             let root = self.families.list.get(row as usize).map(|family| family.root.index());
             root.and_then(|root| self.program.buffers.node.get(root)) == Some(&node)
         };
-        let Some(&row) = self.made_by(instruction).iter().find(is_meant) else { return false };
+        let made = self.made_by(instruction).iter().find(is_meant).copied();
+        made.is_some_and(|row| self.is_read_for_weights(row, furthest))
+    }
+
+    /// Whether a family is read, and for gradients of weights alone.
+    fn is_read_for_weights(&mut self, row: u32, furthest: u32) -> bool {
         let readers: Vec<u32> = self.reads_in_entry(row).into_iter().map(|read| read.1).collect();
         !readers.is_empty() && readers.into_iter().all(|reader| self.is_for_weights(reader, furthest))
     }

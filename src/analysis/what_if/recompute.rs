@@ -525,9 +525,8 @@ impl State<'_> {
                 "predicted for a checkpoint around each of the {} steps of the outer loop, not the {} of the loop in each",
                 outer.steps, outer.inner
             ));
-            let found =
-                ScanSegments { count: outer.steps, length: outer.inner, steps: outer.steps, is_outer_loop: true };
-            self.scan_segments.get_or_insert(found);
+            self.scan_segments
+                .get_or_insert(ScanSegments::OfOuterScan { steps: outer.steps, inner: outer.inner });
             (inputs, again)
         } else if is_worth {
             self.fused = self.fused.max(fused);
@@ -539,9 +538,8 @@ impl State<'_> {
                 segments.count, segments.length
             ));
             let of_loop = stacks.iter().map(|stack| stack.layers).max().unwrap_or(1).unsigned_abs();
-            let found =
-                ScanSegments { count: segments.count, length: segments.length, steps: of_loop, is_outer_loop: false };
-            self.scan_segments.get_or_insert(found);
+            let Segmented { count, length, .. } = segments;
+            self.scan_segments.get_or_insert(ScanSegments::OfScan { count, length, steps: of_loop });
             (segments.inputs, segments.again)
         };
         if is_part {

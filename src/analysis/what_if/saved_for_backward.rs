@@ -19,7 +19,7 @@ use crate::analysis::flow::steps::Steps;
 use crate::analysis::flow::{Value, computed};
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::lookup::is_convolution;
-use crate::analysis::names::pass::{Pass, pass_of};
+use crate::analysis::names::pass::{AGAIN, Pass, pass_of};
 use crate::analysis::names::pattern::matches;
 use crate::analysis::packing::Families;
 use crate::model::{FastMap, FastSet, InstructionId, Program, ShapeNode, outline};
@@ -67,17 +67,25 @@ pub struct Stack {
     pub is_in_layer: bool,
 }
 
-/// A scan that is divided into segments, each checkpointed as a whole.
+/// Segments of several steps of a scan, each checkpointed as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ScanSegments {
-    /// How many there are.
-    pub count: u64,
-    /// Steps of each.
-    pub length: u64,
-    /// Steps of the scan.
-    pub steps: u64,
-    /// Whether these are its own steps, in each of which a loop is already.
-    pub is_outer_loop: bool,
+pub enum ScanSegments {
+    /// The scan has to be divided into them.
+    OfScan {
+        /// How many there are.
+        count: u64,
+        /// Steps of each.
+        length: u64,
+        /// Steps of the scan.
+        steps: u64,
+    },
+    /// They are the steps of an outer scan that is there already.
+    OfOuterScan {
+        /// Its steps.
+        steps: u64,
+        /// Steps of the scan in each of them.
+        inner: u64,
+    },
 }
 
 /// Families of temporaries that are kept, by kind; lists of families are ascending.
@@ -463,7 +471,7 @@ impl SavedForBackward {
     /// Whether a layer is checkpointed already, according to its op name.
     #[must_use]
     pub fn is_checkpointed(name: &str) -> bool {
-        name.contains("checkpoint") || name.contains("rematted_computation") || name.contains("/remat")
+        name.contains("checkpoint") || name.contains(AGAIN) || name.contains("/remat")
     }
 }
 

@@ -118,13 +118,7 @@ impl State<'_> {
         if (scaled as f64 - batch as f64 * factor).abs() > 1e-9 {
             self.warn(format!("a batch of {batch} per device becomes {scaled}"));
         }
-        let is_folded = |size: i64| self.memory.is_folded(self.program, size);
-        if is_folded(batch) != is_folded(scaled) {
-            self.decline(format!(
-                "with fewer than {} samples per device the compiler folds rows of what is convolved into the batch and keeps copies in both shapes, so memory does not follow the batch from {batch} to {scaled}",
-                self.memory.folded_below(self.program).unwrap_or(FOLDED_BELOW)
-            ));
-        }
+        self.decline_folding(batch, scaled);
         self.scale_batch(batch, scaled);
         if scaled != batch && self.hardly_follows() {
             self.decline(format!(
@@ -176,6 +170,17 @@ impl State<'_> {
             }
         }
         (all, changed)
+    }
+
+    /// Declines to predict a batch, or a part of one, with which convolutions are computed in other shapes.
+    pub(super) fn decline_folding(&mut self, batch: i64, scaled: i64) {
+        let is_folded = |size: i64| self.memory.is_folded(self.program, size);
+        if is_folded(batch) != is_folded(scaled) {
+            self.decline(format!(
+                "with fewer than {} samples per device the compiler folds rows of what is convolved into the batch and keeps copies in both shapes, so memory does not follow the batch from {batch} to {scaled}",
+                self.memory.folded_below(self.program).unwrap_or(FOLDED_BELOW)
+            ));
+        }
     }
 
     /// Declines to predict another type for convolutions of a few samples: the compiler may keep values in both types.

@@ -477,6 +477,7 @@ impl<'a> State<'a> {
             is_among(&scores, row)
                 || (is_cautious && is_among(logits, row))
                 || memory.is_transform(row)
+                || memory.is_gathered_update(program, row)
                 || is_state(row)
         };
         let items = self.items_of(move |owner| matches!(owner, Owner::Family(row) if !stays(row as usize)));

@@ -181,9 +181,10 @@ impl<'a> Trial<'a> {
         (may_be && !self.memory.postponed(self.program).is_empty()).then(|| self.unordered.unwrap_or_else(unordered))
     }
 
-    /// The fewest bytes if the heads of attention are divided.
-    pub(super) fn with_heads_divided(&self) -> u64 {
-        Self::finished(self.changed_if(|state| state.divides_heads = true), &self.edits).least
+    /// The fewest bytes if the heads of attention are divided; `None` where that makes no difference.
+    pub(super) fn with_heads_divided(&self) -> Option<u64> {
+        let divided = || Self::finished(self.changed_if(|state| state.divides_heads = true), &self.edits).least;
+        self.state.keeps_heads_whole().then(divided)
     }
 
     /// The fewest bytes in the worst case of [`State::may_stay`]; `None` where that makes no difference.

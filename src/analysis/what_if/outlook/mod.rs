@@ -136,7 +136,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         // Packed by size, a heap takes hardly more than its live bytes.
         let is_undecided = trial.is_above(online, 1.0) && !trial.is_above(least, 1.0);
         let packed = if depth == Depth::Estimate && is_undecided { least.saturating_add(live / ROOM) } else { best };
-        let expected = if packer == Packer::Online { online.min(best) } else { best };
+        let expected = if packer == Packer::Online { online } else { best };
         let peak = base.saturating_add(live).saturating_add_signed(memory.correction_of(live));
         let range = (Bytes(expected), Bytes(expected));
         Self {

@@ -249,8 +249,9 @@ impl Outlook<'_, '_> {
         let low = (self.expected as f64 * LESS_BY_WIDTH) as u64;
         self.range = (Bytes(low), Bytes((low as f64 * WIDEST) as u64));
         // Heads that weights have as a dimension of their own are divided in some programs, and whole in others.
-        let of_heads = self.trial.with_heads_divided();
-        self.range.0 = self.range.0.min(Bytes((of_heads as f64 * LESS_BY_WIDTH) as u64));
+        if let Some(least) = self.trial.with_heads_divided() {
+            self.range.0 = self.range.0.min(Bytes((least as f64 * LESS_BY_WIDTH) as u64));
+        }
         self.is_open = false;
     }
 
