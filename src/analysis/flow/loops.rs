@@ -168,15 +168,21 @@ impl Loops {
     }
 
     /// Framework op name of an instruction, as [`lookup::op_name`]; what runs asynchronously, such as a gather on another
-    /// core, has that of the instruction which starts it.
+    /// core, has that of the instruction which starts it, or of what it copies in another layout.
     #[must_use]
     pub fn op_name(&self, program: &Program, at: InstructionId) -> String {
         let own = lookup::op_name(program, at);
         if !own.is_empty() {
             return own;
         }
-        let start = program.computation_of(at).and_then(|computation| self.starts.get(&computation));
-        start.map_or(own, |&at| program.text.op_name(at))
+        let Some(start) = program.computation_of(at).and_then(|computation| self.start(computation)) else { return own };
+        let name = program.text.op_name(start);
+        if !name.is_empty() {
+            return name;
+        }
+        let elements = |at: InstructionId| program.shape_of(at).map(|shape| shape.root().element_count());
+        let source = handed_to(program, start).filter(|&source| elements(source) == elements(at));
+        source.map_or(name, |source| lookup::op_name(program, source))
     }
 
     /// What starts a computation that runs asynchronously.
@@ -190,6 +196,25 @@ impl Loops {
     pub fn has_stacks(&self) -> bool {
         self.parts.iter().any(|part| part.layers > 0)
     }
+}
+
+/// Instructions after the start of what runs asynchronously among which is what hands it its operands.
+const MOST_AFTER: u32 = 64;
+
+/// What computes the first array that runs asynchronously from `start` on is handed, where that is no parameter.
+fn handed_to(program: &Program, start: InstructionId) -> Option<InstructionId> {
+    let handed = |at: InstructionId, place: usize| {
+        let from = super::computed(program, Value::whole(operand(program, at, place)?)).at;
+        (opcode(program, from) != Opcode::PARAMETER).then_some(from)
+    };
+    if !program.instructions.operands_of(start).is_empty() {
+        return handed(start, 0);
+    }
+    let end = program.computations.get(program.computation_of(start)?.index())?.end;
+    let mut after = (start.0 + 1..end.min(start.0.saturating_add(MOST_AFTER))).map(InstructionId);
+    let update =
+        after.find(|&at| opcode(program, at) == Opcode::ASYNC_UPDATE && operand(program, at, 0) == Some(start))?;
+    handed(update, 1)
 }
 
 /// The pass that a loop belongs to. JAX before 0.7 names only what is inside: `jit(step)/while` runs `jvp(while)/body/…`.

@@ -332,6 +332,18 @@ impl Inside {
     }
 }
 
+/// How many layers there are for each of the blocks in one of them, from which on these are parts of a layer that has other
+/// modules too, such as the two feed-forward networks around the attention of a Conformer.
+const MANY: usize = 4;
+
+/// Whether a layer has modules beside those of a stem; `scopes` are all that are no operations.
+fn has_others(modules: &BTreeMap<&str, Inside>, stem: &str, scopes: &BTreeSet<&str>) -> bool {
+    let scopes: BTreeSet<String> = scopes.iter().map(|name| scope::fold(name)).collect();
+    let children = modules.values().flat_map(|inside| &inside.children);
+    let mut names = children.map(|child| child.split('/').next().unwrap_or_default());
+    names.any(|name| name.strip_suffix('*') != Some(stem) && scopes.contains(name))
+}
+
 /// Fewest modules in a block; a numbered scope with fewer is an operation of a layer.
 const LEAST_MODULES: usize = 3;
 
@@ -361,9 +373,14 @@ impl Layers {
         let is_first = |stem: &str| layers.firsts.values().any(|other| other == stem);
         let several = outer.iter().filter(|(stem, numbers)| numbers.len() > 1 || is_first(stem));
         layers.stems = several.map(|row| (*row.0).to_owned()).collect();
+        let is_of_many = |first: &str, second: &str, blocks: usize| {
+            outer.get(first).is_some_and(|numbers| numbers.len() >= MANY * blocks)
+                && modules.get(first).is_some_and(|modules| has_others(modules, second, &plain))
+        };
         layers.nested = inner
             .into_iter()
             .filter(|((first, ..), inside)| layers.stems.contains(*first) && are_blocks(inside))
+            .filter(|((first, _, second), inside)| !is_of_many(first, second, inside.len()))
             .map(|((first, _, second), _)| (first.to_owned(), second.to_owned()))
             .collect();
         layers.shared = modules.into_iter().filter(|row| are_twins(&row.1)).map(|row| row.0.to_owned()).collect();

@@ -33,6 +33,19 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// Heads of all kinds that attention scores have.
+    pub(super) fn heads(&self, scores: &ShapeNode) -> Option<i64> {
+        let batch = self.data.first().map(super::batch::DataArgument::batch)?;
+        let mut others = scores.dimensions.clone();
+        others.remove(others.iter().position(|&size| size == batch)?);
+        // What is left beside the positions.
+        others.sort_unstable();
+        others.truncate(others.len().saturating_sub(2));
+        Some(others.iter().fold(1i64, |heads, &size| heads.saturating_mul(size)))
+    }
+}
+
 impl State<'_> {
     /// Notes that a trained weight is divided along a dimension: if it is a table of words, and not along these, then
     /// activations are divided along their width, too.
@@ -84,27 +97,16 @@ impl State<'_> {
 
     /// Into how many parts the heads of attention scores are divided where queries are divided along their width.
     fn parts_of_heads(&self, scores: &ShapeNode, parts: i64) -> i64 {
-        let Some(heads) = self.heads(scores) else { return 1 };
+        let Some(heads) = self.memory.heads(scores) else { return 1 };
         let is_whole = !self.divides_heads && self.memory.has_heads_apart(self.program, heads);
         if is_whole { 1 } else { common(heads, parts).max(1) }
-    }
-
-    /// Heads of all kinds that attention scores have.
-    fn heads(&self, scores: &ShapeNode) -> Option<i64> {
-        let batch = self.memory.data.first().map(super::batch::DataArgument::batch)?;
-        let mut others = scores.dimensions.clone();
-        others.remove(others.iter().position(|&size| size == batch)?);
-        // What is left beside the positions.
-        others.sort_unstable();
-        others.truncate(others.len().saturating_sub(2));
-        Some(others.iter().fold(1i64, |heads, &size| heads.saturating_mul(size)))
     }
 
     /// Whether heads that weights have as a dimension of their own are taken to be whole, though they may be divided.
     pub(super) fn keeps_heads_whole(&self) -> bool {
         let scores = self.memory.kept.scores.iter().filter_map(|&row| self.memory.node_of_family(self.program, row));
         !self.divides_heads
-            && scores.filter_map(|node| self.heads(node)).any(|heads| self.memory.has_heads_apart(self.program, heads))
+            && scores.filter_map(|node| self.memory.heads(node)).any(|heads| self.memory.has_heads_apart(self.program, heads))
     }
 
     /// What is said of it.

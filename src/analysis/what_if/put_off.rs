@@ -168,8 +168,10 @@ impl Memory {
         let largest = |sizes: &[FastMap<u64, (u64, u32)>; 2]| sizes.iter().flat_map(FastMap::keys).max().copied();
         let is_lost = largest(&strict).unwrap_or(0) < largest(&loose).unwrap_or(0) / SMALL;
         let sizes = if is_lost { loose } else { strict };
-        // Without biases and the like.
-        let least = sizes.iter().flat_map(|sizes| sizes.keys()).max()? / SMALL;
+        // Without biases and the like, and without what only the program's ends hold, such as convolutions before the layers.
+        let counts = || sizes.iter().flatten().map(|(&size, &(count, _))| (size, count));
+        let most = counts().map(|row| row.1).max()?;
+        let least = counts().filter(|row| row.1 >= most / OFTEN).map(|row| row.0).max()? / SMALL;
         let most_frequent = |sizes: &FastMap<u64, (u64, u32)>| {
             let large = sizes.iter().filter(|row| *row.0 >= least);
             large.max_by_key(|&(&size, &(count, _))| (count, size)).map(|(_, &(count, row))| (count, row))

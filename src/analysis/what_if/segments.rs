@@ -143,8 +143,11 @@ impl Segments {
                 backward.push(None);
             }
             let time = 2 * family.first;
+            // What the layer itself needs too, such as the mask of its dropout, may have the name of its gradient.
+            let is_early =
+                |pass: Pass| pass == Pass::Backward && layer.is_some_and(|layer| turn.window(layer).0 <= time);
             match passes.get(i) {
-                Some(&pass) if turn.is_forward(pass) && time < turn.at => {
+                Some(&pass) if time < turn.at && (turn.is_forward(pass) || is_early(pass)) => {
                     segments[row as usize].forward.push(i as u32);
                     of_family[i] = Some(row);
                 }

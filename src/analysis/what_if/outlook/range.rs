@@ -25,10 +25,6 @@ const POSTPONED: f64 = 1.1;
 /// Share of what is expected of checkpoints that a program may take less whose layers are no scan.
 const LESS_THAN_ONE_BY_ONE: f64 = 0.15;
 
-/// Part of what is expected that a program takes at least where gradients are expected to wait that cost much: not quite
-/// what it takes if they do not.
-const DONE_IN_TURN: f64 = 0.69;
-
 /// Part by which a program may fill the room more than programs usually do.
 const ROUNDING: u64 = 64;
 
@@ -270,11 +266,6 @@ impl Outlook<'_, '_> {
         let kinds = self.trial.state.kinds;
         let is_postponing = self.cases.postponing.is_some_and(|most| most as f64 > self.expected as f64 * POSTPONED);
         let is_unrolled = kinds.remat && self.cases.best.is_some();
-        if self.is_postponed {
-            let low = (self.expected as f64 * DONE_IN_TURN) as u64;
-            self.range = (Bytes(low), Bytes((low as f64 * WIDEST) as u64));
-            return;
-        }
         if kinds.sharding || !(is_postponing || is_unrolled) {
             return;
         }
