@@ -181,7 +181,7 @@ fn a_checkpoint_that_the_compiler_undoes_is_told() {
         findings.iter().find(|finding| finding.rule == "idle_checkpoint").map(|finding| finding.title.clone())
     };
     let told = of("before").unwrap_or_default();
-    assert!(told.starts_with("The checkpoint around layer_* has no effect: 1.20 GiB less"), "{told}");
+    assert!(told.starts_with("The checkpoint around layer_* has no effect: 1.21 GiB less"), "{told}");
     assert_eq!(of("after"), None, "without `prevent_cse=False`");
 }
 

@@ -273,7 +273,9 @@ impl Memory {
         // The compiler recomputes parts of layers, too.
         let least_kept = floor;
         let floor = match self.room() {
-            Some(capacity) if floor > capacity && !self.has_checkpoints() => share(floor, 1.0 - WITHIN_LAYERS),
+            Some(capacity) if floor > capacity && (!self.has_checkpoints() || self.scans_keep_more_than_inputs()) => {
+                share(floor, 1.0 - WITHIN_LAYERS)
+            }
             _ => floor,
         };
         // Bytes if nothing is computed twice.

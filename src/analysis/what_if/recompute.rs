@@ -76,6 +76,20 @@ impl Segmented {
     }
 }
 
+impl Memory {
+    /// Whether scans save more than the input of each step, to an extent that matters.
+    pub(super) fn scans_keep_more_than_inputs(&self) -> bool {
+        let stacks = &self.kept.stacks;
+        let size = |row: u32| self.families.list.get(row as usize).map_or(0, |family| family.size);
+        let sum = |accept: &dyn Fn(bool) -> bool| {
+            let own = stacks.iter().filter(|stack| accept(stack.is_input));
+            own.fold(0u64, |sum, stack| sum.saturating_add(size(stack.family)))
+        };
+        let others = sum(&|is_input| !is_input);
+        others > 0 && others as f64 >= sum(&|_| true) as f64 * MATTERS
+    }
+}
+
 impl State<'_> {
     /// Checkpoints the layers whose names match, or the bodies of the scans over layers.
     pub(super) fn remat(&mut self, scope: &Checkpoint) {
@@ -84,7 +98,7 @@ impl State<'_> {
             self.remat_part_of_scans(part);
             return;
         }
-        let has_scan = self.scans_keep_more_than_inputs();
+        let has_scan = self.memory.scans_keep_more_than_inputs();
         if scope.may_be_scan() && has_scan && (*scope == Checkpoint::Scan || self.scans_keep_most()) {
             self.remat_scans(EVERY);
             return;
@@ -111,18 +125,6 @@ impl State<'_> {
             let all = kept.stack_names.iter().filter(|name| !name.is_empty()).cloned();
             self.find_nothing(&format!("no scan saves what is called {part}"), all);
         }
-    }
-
-    /// Whether scans save more than the input of each step, to an extent that matters.
-    fn scans_keep_more_than_inputs(&self) -> bool {
-        let stacks = &self.memory.kept.stacks;
-        let size = |row: u32| self.memory.families.list.get(row as usize).map_or(0, |family| family.size);
-        let sum = |accept: &dyn Fn(bool) -> bool| {
-            let own = stacks.iter().filter(|stack| accept(stack.is_input));
-            own.fold(0u64, |sum, stack| sum.saturating_add(size(stack.family)))
-        };
-        let others = sum(&|is_input| !is_input);
-        others > 0 && others as f64 >= sum(&|_| true) as f64 * MATTERS
     }
 
     /// Whether scans over layers save more for the backward pass than layers do that are not in a scan.
