@@ -128,7 +128,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else if is_one_block && !is_remedied {
         if !case.memory.has_checkpoints() && case.memory.has_backward() {
             finding.advice.extend(checkpointed(case, &held).map(|of_layer| {
-                format!("`jax.checkpoint` around the attention alone, where nothing else reads the scores: those of one layer at a time ({}) stay live", Bytes(of_layer).short())
+                format!("`jax.checkpoint` around the attention alone, where nothing else reads the scores: those of one layer at a time ({}) stay live, with their gradient", Bytes(of_layer).short())
             }));
         }
     } else {
@@ -161,7 +161,11 @@ fn window(case: &ProgramContext<'_>, node: &ShapeNode) -> Option<i64> {
 
 /// Whether dropout on the probabilities is in the way of block-wise attention: without it results change.
 pub fn has_dropout(case: &ProgramContext<'_>) -> bool {
-    matches!(in_the_way(case), Some(InTheWay::Dropout))
+    match in_the_way(case) {
+        None | Some(InTheWay::NoSoftmax) => false,
+        Some(InTheWay::Dropout) => true,
+        Some(InTheWay::Bias(_) | InTheWay::Relative) => drops(case, &case.held(&case.memory.kept.scores)),
+    }
 }
 
 /// What is in the way of block-wise attention, worked out once.
@@ -208,7 +212,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
             finding.advice.extend(of_layers(case, finding, has_backward));
             finding.advice.extend(checkpoint.map(|of_layer| {
                 format!(
-                    "or `jax.checkpoint` around the attention alone, which needs no kernel: the scores of one layer at a time ({}) stay live",
+                    "or `jax.checkpoint` around the attention alone, which needs no kernel: the scores of one layer at a time ({}) stay live, with their gradient",
                     Bytes(of_layer).short()
                 )
             }));
@@ -216,12 +220,18 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
         Some(obstacle) => {
             finding.advice.extend(checkpoint.map(|of_layer| {
                 format!(
-                    "`jax.checkpoint` around the attention alone: only the scores of one layer at a time ({}) stay live{}",
+                    "`jax.checkpoint` around the attention alone: only the scores of one layer at a time ({}) stay live, with their gradient{}",
                     Bytes(of_layer).short(),
                     other_generator(case)
                 )
             }));
-            finding.advice.push(format!("{}{}", blockwise(case), obstacle.words(case.memory.is_gpu, each)));
+            let and_dropout = if !case.memory.is_gpu && !matches!(obstacle, InTheWay::Dropout) && has_dropout(case) {
+                "; nor has either dropout on the probabilities, which this model uses"
+            } else {
+                ""
+            };
+            let words = obstacle.words(case.memory.is_gpu, each);
+            finding.advice.push(format!("{}{words}{and_dropout}", blockwise(case)));
         }
     }
 }
@@ -432,14 +442,18 @@ fn find_in_the_way(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<InTheW
     if !is_stacked && !has(&is_exponential) && !has(&is_named) {
         return Some(InTheWay::NoSoftmax);
     }
-    // What is drawn is compared with the share that is dropped.
+    drops(case, held).then_some(InTheWay::Dropout)
+}
+
+/// Whether scores are made where something drawn is compared with the share that is dropped.
+fn drops(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
     let is_drawn = |at: InstructionId| {
-        program.text.op_name(at).split('/').any(|part| {
+        case.program.text.op_name(at).split('/').any(|part| {
             let part = part.to_ascii_lowercase();
             DRAWS.iter().any(|word| part.contains(word))
         })
     };
-    is_any_made(case, held, "compare", &is_drawn).then_some(InTheWay::Dropout)
+    is_any_made(case, held, "compare", &is_drawn)
 }
 
 /// Whether a sum adds to scores what is the same for all samples but not for all heads, such as a term for each distance: an
@@ -449,6 +463,8 @@ fn adds_bias(case: &ProgramContext<'_>, at: InstructionId) -> bool {
     let outline_of = |at: InstructionId| program.shape_of(at).map(|shape| outline(&shape.root().dimensions));
     let Some(own) = outline_of(at) else { return false };
     let Some(positions) = repeated(&own) else { return false };
+    // Of windows of pictures, what is the same for all heads is a mask.
+    let before_positions = program.shape_of(at).and_then(|shape| shape.root().dimensions.iter().rev().nth(2).copied());
     let samples = |size: i64| {
         let batch = case.memory.data.first().map_or(0, |data| data.batch());
         size == batch || size.saturating_mul(case.memory.summed_parts(program)) == batch
@@ -464,7 +480,9 @@ fn adds_bias(case: &ProgramContext<'_>, at: InstructionId) -> bool {
         let Some([heads, first, second]) = source.as_deref().and_then(|source| source.first_chunk::<3>()) else {
             return false;
         };
-        let is_whole = source.as_ref().is_some_and(|source| source.len() == 3 && own.len() == 4);
+        let is_whole = source.as_ref().is_some_and(|source| {
+            source.len() == 3 && (own.len() == 4 || (own.len() > 4 && before_positions == Some(*heads)))
+        });
         is_whole && (*first, *second) == (positions, positions) && *heads < positions && !samples(*heads)
     })
 }

@@ -222,6 +222,15 @@ fn untold(case: &ProgramContext<'_>, mut finding: Finding, (now, half): (i64, i6
     Some(finding)
 }
 
+/// Whether what a device has one of is a batch of graphs, padded to fixed numbers of nodes and edges, as of jraph: those are
+/// what a larger batch has more of.
+#[must_use]
+pub fn is_of_graphs(case: &ProgramContext<'_>) -> bool {
+    let is_one = case.memory.data.first().is_some_and(|data| data.batch() == 1);
+    let is_of_graph = |path: &str| path.ends_with("n_node") || path.ends_with("senders");
+    is_one && case.arguments().any(|argument| case.is_data(argument.0) && is_of_graph(argument.1))
+}
+
 /// Reports what half the batch would save, and the largest batch that fits.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(first) = case.memory.data.first() else { return };

@@ -217,6 +217,9 @@ fn run_rules(subject: &Subject<'_>, cases: &[ProgramContext<'_>], stop: Stop<'_>
 }
 
 fn batch_fit(case: &ProgramContext<'_>) -> Option<BatchFit> {
+    if batch_size::is_of_graphs(case) {
+        return None;
+    }
     let (largest, now) = batch_size::largest(case)?;
     let is_guess = case.memory.data.first().is_some_and(|data| data.by_name);
     let may_fit = batch_size::largest_maybe(case)?.max(largest);

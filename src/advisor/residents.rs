@@ -311,7 +311,14 @@ fn report(
         let (devices, are_all) = over_devices(case, rows, bytes);
         let more =
             || advice.replace("over devices", "over more devices").replace("shard it along", "shard it further along");
-        (if are_all { more() } else { advice }, devices)
+        // Those that are there do not divide them yet.
+        let present = || advice.replace("over more devices", "over the devices");
+        let advice = match (are_all, case.program.devices() > 1) {
+            (true, _) => more(),
+            (false, true) => present(),
+            (false, false) => advice,
+        };
+        (advice, devices)
     };
     finding.advice.push(format!("{advice}{devices}"));
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
@@ -408,8 +415,13 @@ fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) ->
             Bytes((bytes as f64 * divided as f64 / f64::from(devices)) as u64).short()
         )
     } else {
-        let half = Bytes(bytes / 2).short();
-        return (format!("; divided over all {devices} devices already, over {twice} it leaves {half} on each"), true);
+        let left = Bytes(whole.saturating_add((bytes - whole) / 2)).short();
+        let but = if case.is_worth(whole) {
+            format!(" but for {}, which each has in full", Bytes(whole).short())
+        } else {
+            String::new()
+        };
+        return (format!("; divided over all {devices} devices already{but}, over {twice} it leaves {left} on each"), true);
     };
     (words, false)
 }

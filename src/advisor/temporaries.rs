@@ -13,6 +13,7 @@ use crate::analysis::flow::loops::{Role, is_written_by_users};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope::path;
 use crate::analysis::what_if::batch::DataArgument;
+use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::analysis::what_if::{Checkpoint, EVERY, Edit};
 use crate::model::{BufferId, Bytes, FastSet, Opcode, outline, percent};
 
@@ -208,10 +209,30 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     );
     finding.why = format!("The largest: {}.", largest(case, &held));
     finding.why.extend(kinds.sentence());
+    waiting(case, &mut finding, &held);
     let are_copies = advise(case, &mut finding, &held, Some(&kinds));
     checkpoint(case, &mut finding, findings, are_copies || !kinds.may_be_kept());
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// Says how much of some temporaries is kept for gradients of weights alone, which the compiler makes once the backward pass
+/// is through, where that is most of them.
+fn waiting(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
+    let all: u64 = held.iter().map(|t| t.size).total();
+    if !case.memory.has_backward() || !case.memory.kept.stacks.is_empty() {
+        return;
+    }
+    let rows = case.memory.waiting_for_gradients(case.program, case.before.peak_event);
+    let bytes = held.iter().filter(|t| is_among(&rows, t.family)).map(|t| t.size).total();
+    if case.is_worth(bytes) && bytes.saturating_mul(2) > all {
+        let _ = write!(
+            finding.why,
+            " {} of them are read for gradients of weights alone, which the compiler makes later, so that those of all layers are live at once.",
+            Bytes(bytes).short()
+        );
+        finding.advice.push("a `jax.lax.scan` over the layers, each with `jax.checkpoint`, makes the gradients of one layer's weights at a time".to_owned());
+    }
 }
 
 /// The largest of some temporaries, with their bytes.

@@ -640,6 +640,29 @@ mod tests {
     }
 
     #[test]
+    fn two_networks_around_the_attention_of_many_layers_are_no_layers() {
+        let names = |layers: usize, parts: &[&str]| -> Vec<String> {
+            let of_layer = |layer: usize| {
+                let module = move |part: &str| {
+                    ["up", "down", "norm"]
+                        .map(|module| format!("jit(s)/jvp(Conformer)/layer_{layer}/{part}/{module}/dot_general"))
+                };
+                parts.iter().flat_map(move |part| module(part)).collect::<Vec<_>>()
+            };
+            (0..layers).flat_map(of_layer).collect()
+        };
+        let first = |names: &[String]| {
+            Layers::new(names.iter().map(String::as_str)).of(&names[0]).map(|layer| layer.pattern)
+        };
+        let conformer = names(8, &["HalfStep_0", "Attention_0", "HalfStep_1"]);
+        assert_eq!(first(&conformer), Some("layer_*".to_owned()));
+        let alone = names(8, &["HalfStep_0", "HalfStep_1"]);
+        assert_eq!(first(&alone), Some("layer_*/HalfStep_*".to_owned()), "nothing else is in them");
+        let few = names(4, &["HalfStep_0", "Attention_0", "HalfStep_1"]);
+        assert_eq!(first(&few), Some("layer_*/HalfStep_*".to_owned()), "as the levels of a U-Net");
+    }
+
+    #[test]
     fn blocks_in_groups_are_the_layers() {
         let mut names = Vec::new();
         for group in 0..2 {

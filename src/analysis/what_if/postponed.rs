@@ -38,6 +38,13 @@ pub(super) struct Postponed {
 }
 
 impl Memory {
+    /// Families that nothing but gradients of weights reads after an event, ascending.
+    #[must_use]
+    pub fn waiting_for_gradients(&self, program: &Program, event: u32) -> Vec<u32> {
+        let time = event.saturating_mul(2);
+        self.postponed(program).iter().filter(|row| row.until <= time).map(|row| row.family).collect()
+    }
+
     /// What the backward pass keeps for gradients of weights alone, worked out once.
     pub(super) fn postponed(&self, program: &Program) -> &Vec<Postponed> {
         once(&self.postponed, || {
