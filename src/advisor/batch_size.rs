@@ -214,7 +214,8 @@ fn untold(case: &ProgramContext<'_>, mut finding: Finding, (now, half): (i64, i6
     }
     let why = case.try_out(&[Edit::Batch(half as f64 / now as f64)]).undecided.clone()?;
     let unit = unit(sharing(case));
-    finding.title = format!("Half the batch ({} to {} {unit}): how much less is not predicted", count(now), count(half));
+    finding.title =
+        format!("Half the batch ({} to {} {unit}): how much less is not predicted", count(now), count(half));
     finding.why = format!("{}.", capitalised(&why));
     finding.advice.push("compile the step with the smaller batch, and open both dumps to compare them".to_owned());
     finding.changes_results = changes_results(case);

@@ -156,7 +156,9 @@ impl Library {
     #[must_use]
     pub const fn constrain(self) -> &'static str {
         match self {
-            Self::Keras => "`keras.distribution.distribute_tensor` on what each layer returns, or its layout in the `LayoutMap`",
+            Self::Keras => {
+                "`keras.distribution.distribute_tensor` on what each layer returns, or its layout in the `LayoutMap`"
+            }
             _ => "`jax.lax.with_sharding_constraint(x, P(\"axis\"))`",
         }
     }
@@ -172,7 +174,9 @@ impl Library {
             }
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",
-            Self::Haiku => "Haiku: `hk.remat` around each block, not around the whole network; of `hk.nets`, in a copy of the module",
+            Self::Haiku => {
+                "Haiku: `hk.remat` around each block, not around the whole network; of `hk.nets`, in a copy of the module"
+            }
             Self::Torchax => {
                 "torchax: each layer through `torchax.interop.torch_view(jax.checkpoint(torchax.interop.jax_view(layer)))`; the `remat_policy` of `torchax.train.make_train_step` is not used in torchax 0.0.13"
             }

@@ -237,7 +237,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             Library::Keras => ", which Keras cannot shard alone",
             _ => ": sharding only that and its update (ZeRO) leaves the computation as it is",
         };
-        finding.advice.push(format!("{} of it is {}{alone}", Bytes(state).short(), zero::words(&of_update, is_average)));
+        finding.advice.push(format!(
+            "{} of it is {}{alone}",
+            Bytes(state).short(),
+            zero::words(&of_update, is_average)
+        ));
     }
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

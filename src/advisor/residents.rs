@@ -421,7 +421,10 @@ fn over_devices(case: &ProgramContext<'_>, rows: &[(u64, usize)], bytes: u64) ->
         } else {
             String::new()
         };
-        return (format!("; divided over all {devices} devices already{but}, over {twice} it leaves {left} on each"), true);
+        return (
+            format!("; divided over all {devices} devices already{but}, over {twice} it leaves {left} on each"),
+            true,
+        );
     };
     (words, false)
 }

@@ -175,7 +175,9 @@ impl Loops {
         if !own.is_empty() {
             return own;
         }
-        let Some(start) = program.computation_of(at).and_then(|computation| self.start(computation)) else { return own };
+        let Some(start) = program.computation_of(at).and_then(|computation| self.start(computation)) else {
+            return own;
+        };
         let name = program.text.op_name(start);
         if !name.is_empty() {
             return name;

@@ -651,9 +651,8 @@ mod tests {
             };
             (0..layers).flat_map(of_layer).collect()
         };
-        let first = |names: &[String]| {
-            Layers::new(names.iter().map(String::as_str)).of(&names[0]).map(|layer| layer.pattern)
-        };
+        let first =
+            |names: &[String]| Layers::new(names.iter().map(String::as_str)).of(&names[0]).map(|layer| layer.pattern);
         let conformer = names(8, &["HalfStep_0", "Attention_0", "HalfStep_1"]);
         assert_eq!(first(&conformer), Some("layer_*".to_owned()));
         let alone = names(8, &["HalfStep_0", "HalfStep_1"]);

@@ -106,7 +106,9 @@ impl State<'_> {
     pub(super) fn keeps_heads_whole(&self) -> bool {
         let scores = self.memory.kept.scores.iter().filter_map(|&row| self.memory.node_of_family(self.program, row));
         !self.divides_heads
-            && scores.filter_map(|node| self.memory.heads(node)).any(|heads| self.memory.has_heads_apart(self.program, heads))
+            && scores
+                .filter_map(|node| self.memory.heads(node))
+                .any(|heads| self.memory.has_heads_apart(self.program, heads))
     }
 
     /// What is said of it.

@@ -527,8 +527,7 @@ impl State<'_> {
                 "predicted for a checkpoint around each of the {} steps of the outer loop, not the {} of the loop in each",
                 outer.steps, outer.inner
             ));
-            self.scan_segments
-                .get_or_insert(ScanSegments::OfOuterScan { steps: outer.steps, inner: outer.inner });
+            self.scan_segments.get_or_insert(ScanSegments::OfOuterScan { steps: outer.steps, inner: outer.inner });
             (inputs, again)
         } else if is_worth {
             self.fused = self.fused.max(fused);
