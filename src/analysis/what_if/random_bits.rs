@@ -7,8 +7,10 @@
 //! checkpoint. With 2 samples it is 8.1 GiB for v4 and v5e, but 0.6 GiB for v6e and v7x, whose vector units compute in
 //! bfloat16, and 0.8 GiB for v5p where the probabilities are float32. In a scan over layers it is the same; with heads of
 //! 256 elements instead of 64 or 128, with the generator `rbg`, or with dropout on the layer's output alone, there is
-//! nothing of the kind. For v5p there is none either with fewer heads that are small: with 16 and 24 of 64 elements (4 and 40
-//! samples), while 32 of 32 and of 64 and 16 of 128 had it; v4 and v5e had it with 8 to 32 heads of 64.
+//! nothing of the kind. For v5p there is none either with 16, 20 and 24 heads of 64 elements (4 and 40 samples), but with 8,
+//! 12, 32 and 40 of these, with 16 and 32 of 32, and with 16 of 96 and 128; v4 and v5e had it with 8 to 32 heads of 64.
+
+use std::ops::RangeInclusive;
 
 use super::head_size::widest_head;
 use super::memory::Memory;
@@ -26,8 +28,8 @@ const LEAST: u64 = 1 << 26;
 /// Generations of TPUs whose compiler computes them so, as far as they were tried.
 const GENERATIONS: [&str; 3] = ["v4", "v5e", "v5p"];
 
-/// Heads, or elements of one, from which on they are computed so for v5p.
-const LEAST_ON_V5P: (i64, i64) = (32, 128);
+/// Heads, and elements of one, with which they are not computed so for v5p.
+const NOT_ON_V5P: (RangeInclusive<i64>, i64) = (16..=24, 64);
 
 /// One of how many of the scores of the forward pass must be narrow.
 const FEW: usize = 4;
@@ -60,9 +62,9 @@ impl Memory {
                 let Some(width) = widest_head(program, scores).and_then(|width| i64::try_from(width).ok()) else {
                     return false;
                 };
-                let (least, least_width) = LEAST_ON_V5P;
-                let is_few = || self.heads(scores).is_some_and(|heads| heads < least) && width < least_width;
-                width <= BLOCK && !(self.generation == Some("v5p") && is_few())
+                let (several, elements) = NOT_ON_V5P;
+                let is_fused = || width == elements && self.heads(scores).is_some_and(|heads| several.contains(&heads));
+                width <= BLOCK && !(self.generation == Some("v5p") && is_fused())
             };
             let is_so = by_device.is_empty() && self.largest_scores(program).is_some_and(are_so);
             if is_so { drawn } else { FastSet::default() }
