@@ -242,6 +242,14 @@ impl Finding {
         self.effect.as_ref().map(Effect::allocated)
     }
 
+    /// The range of allocated bytes after its changes in words, where that is wide: ` (10.1 GiB to 14.8 GiB)`, else nothing; nor
+    /// where it is what is said instead of a number.
+    #[must_use]
+    pub fn range_in_words(&self, units: UnitSystem) -> String {
+        let effect = self.effect.as_ref().filter(|_| self.at_most.is_none() && !self.may_fit_after());
+        effect.map_or_else(String::new, |effect| range_beside(effect, units))
+    }
+
     /// Whether the program fits after its changes; `None` if the capacity is unknown or it depends on the compiler.
     /// Never `Some(true)` for an upper bound ([`Self::at_most`]).
     #[must_use]
@@ -300,7 +308,12 @@ impl Finding {
         let needs = self.effect.as_ref().filter(|_| self.at_most.is_none()).map(|effect| match effect.outcome() {
             Some(Outcome::MayFit) => format!(" it needs {} to {}", effect.range().0.short(), effect.range().1.short()),
             _ if is_bound => format!(" it needs {most}{}", effect.allocated().short()),
-            _ => format!(" it needs {}{}{}", effect.allocated().short(), range_beside(effect), less_beside(effect)),
+            _ => format!(
+                " it needs {}{}{}",
+                effect.allocated().short(),
+                range_beside(effect, UnitSystem::Binary),
+                less_beside(effect)
+            ),
         });
         let needs = needs.unwrap_or_default();
         let outcome = outcome.map(|words| format!("; with this alone{needs}: {words}")).unwrap_or_default();
@@ -327,9 +340,10 @@ impl Finding {
 const WIDE: f64 = 1.3;
 
 /// The range of what a change may come to, where that is wide: ` (10.1 to 14.8 GiB)`.
-fn range_beside(effect: &Effect) -> String {
+fn range_beside(effect: &Effect, units: UnitSystem) -> String {
     let (low, high) = effect.range();
-    if high.0 as f64 > low.0 as f64 * WIDE { format!(" ({} to {})", low.short(), high.short()) } else { String::new() }
+    let is_wide = high.0 as f64 > low.0 as f64 * WIDE;
+    if is_wide { format!(" ({} to {})", units.short(low), units.short(high)) } else { String::new() }
 }
 
 /// Part of what a program needs that is hardly less.

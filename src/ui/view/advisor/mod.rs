@@ -311,7 +311,8 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         let after = units.short(after);
         let allocated = finding.allocated_after_bytes().map(|bytes| units.short(bytes)).filter(|words| *words != after);
         let allocated = allocated.map(|bytes| format!(", {bytes} allocated")).unwrap_or_default();
-        line(ui, &format!("Peak after this change alone: {after}{allocated}{outcome}."), theme.text);
+        let range = finding.range_in_words(units);
+        line(ui, &format!("Peak after this change alone: {after}{allocated}{range}{outcome}."), theme.text);
     }
     for advice in &finding.advice {
         ui.horizontal_top(|ui| {
