@@ -1,6 +1,7 @@
 //! Repeated layers, recognised from framework op names: `layer_3` of
 //! `jit(step)/jvp(model)/layer_3/mlp/dot_general`, `group_0/block_2` of a network with blocks in groups.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
@@ -336,9 +337,8 @@ impl Inside {
 /// modules too, such as the two feed-forward networks around the attention of a Conformer.
 const MANY: usize = 4;
 
-/// Whether a layer has modules beside those of a stem; `scopes` are all that are no operations.
-fn has_others(modules: &BTreeMap<&str, Inside>, stem: &str, scopes: &BTreeSet<&str>) -> bool {
-    let scopes: BTreeSet<String> = scopes.iter().map(|name| scope::fold(name)).collect();
+/// Whether a layer has modules beside those of a stem; `scopes` are all that are no operations, folded.
+fn has_others(modules: &BTreeMap<&str, Inside>, stem: &str, scopes: &BTreeSet<String>) -> bool {
     let children = modules.values().flat_map(|inside| &inside.children);
     let mut names = children.map(|child| child.split('/').next().unwrap_or_default());
     names.any(|name| name.strip_suffix('*') != Some(stem) && scopes.contains(name))
@@ -373,9 +373,11 @@ impl Layers {
         let is_first = |stem: &str| layers.firsts.values().any(|other| other == stem);
         let several = outer.iter().filter(|(stem, numbers)| numbers.len() > 1 || is_first(stem));
         layers.stems = several.map(|row| (*row.0).to_owned()).collect();
+        let scopes = OnceCell::new();
+        let scopes = || scopes.get_or_init(|| plain.iter().map(|name| scope::fold(name)).collect());
         let is_of_many = |first: &str, second: &str, blocks: usize| {
             outer.get(first).is_some_and(|numbers| numbers.len() >= MANY * blocks)
-                && modules.get(first).is_some_and(|modules| has_others(modules, second, &plain))
+                && modules.get(first).is_some_and(|modules| has_others(modules, second, scopes()))
         };
         layers.nested = inner
             .into_iter()
