@@ -164,7 +164,7 @@ pub fn has_dropout(case: &ProgramContext<'_>) -> bool {
     match in_the_way(case) {
         None | Some(InTheWay::NoSoftmax) => false,
         Some(InTheWay::Dropout) => true,
-        Some(InTheWay::Bias(_) | InTheWay::Relative) => drops(case, &case.held(&case.memory.kept.scores)),
+        Some(InTheWay::Bias(_) | InTheWay::Relative) => drops_probabilities(case),
     }
 }
 
@@ -442,18 +442,19 @@ fn find_in_the_way(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<InTheW
     if !is_stacked && !has(&is_exponential) && !has(&is_named) {
         return Some(InTheWay::NoSoftmax);
     }
-    drops(case, held).then_some(InTheWay::Dropout)
+    drops_probabilities(case).then_some(InTheWay::Dropout)
 }
 
-/// Whether scores are made where something drawn is compared with the share that is dropped.
-fn drops(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
+/// Whether scores are made where something drawn is compared with the share that is dropped, worked out once.
+fn drops_probabilities(case: &ProgramContext<'_>) -> bool {
     let is_drawn = |at: InstructionId| {
         case.program.text.op_name(at).split('/').any(|part| {
             let part = part.to_ascii_lowercase();
             DRAWS.iter().any(|word| part.contains(word))
         })
     };
-    is_any_made(case, held, "compare", &is_drawn)
+    let held = || case.held(&case.memory.kept.scores);
+    *once(&case.drops_probabilities, || is_any_made(case, &held(), "compare", &is_drawn))
 }
 
 /// Whether a sum adds to scores what is the same for all samples but not for all heads, such as a term for each distance: an

@@ -205,14 +205,14 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
     format!("; {with}, whose summed gradients take extra memory, the program {comes_to}")
 }
 
-/// Half the batch, of which nothing is predicted as convolutions are computed in other shapes then; `None` where there is room,
+/// Half the batch (`times` as many), of which nothing is predicted as convolutions are computed in other shapes then; `None` where there is room,
 /// or where it is something else that makes no difference.
-fn untold(case: &ProgramContext<'_>, mut finding: Finding, (now, half): (i64, i64)) -> Option<Finding> {
+fn untold(case: &ProgramContext<'_>, mut finding: Finding, times: f64, (now, half): (i64, i64)) -> Option<Finding> {
     let is_other = case.memory.is_folded(case.program, half) != case.memory.is_folded(case.program, now);
     if !is_other || case.severity() == Severity::Hint {
         return None;
     }
-    let why = case.try_out(&[Edit::Batch(half as f64 / now as f64)]).undecided.clone()?;
+    let why = case.try_out(&[Edit::Batch(times)]).undecided.clone()?;
     let unit = unit(sharing(case));
     finding.title =
         format!("Half the batch ({} to {} {unit}): how much less is not predicted", count(now), count(half));
@@ -249,7 +249,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut finding = case.remedy(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Batch(times)]);
     if !case.is_worth(saved) || case.severity() == Severity::Hint {
-        findings.extend(untold(case, finding, (now, half)));
+        findings.extend(untold(case, finding, times, (now, half)));
         return;
     }
     let largest = largest(case);

@@ -6,7 +6,7 @@ use super::program_context::{AtPeak, ProgramContext, Total};
 use super::simulation::is_simulation;
 use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
-use crate::analysis::what_if::{Arguments, Edit, Role};
+use crate::analysis::what_if::{Arguments, Base, Edit, Role};
 use crate::model::{BufferId, Bytes, ElementType, FastSet, capitalised, percent};
 
 /// Name of the rule.
@@ -47,7 +47,8 @@ fn narrow_of(case: &ProgramContext<'_>, arrays: impl Iterator<Item = (usize, Buf
 
 /// Whether an argument is an average of the weights over many steps, by its name. In 16 bits it hardly moves where its decay
 /// is near 1, as bfloat16 has steps of 0.4 %.
-pub(super) fn is_average_of_weights(path: &str) -> bool {
+pub(super) fn is_average_of_weights(base: &Base) -> bool {
+    let Role::Argument { path, .. } = &base.role else { return false };
     let mut words = path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.any(|word| matches!(word, "ema" | "ema_params" | "params_ema" | "polyak" | "average" | "averaged"))
 }
@@ -57,8 +58,7 @@ fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
     let is_meant = |row: usize| {
         let base = &case.memory.base[row];
-        let is_average = matches!(&base.role, Role::Argument { path, .. } if is_average_of_weights(path));
-        !is_average
+        !is_average_of_weights(base)
             && matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer)
             && case.node(base.buffer).is_some_and(|node| node.element_type.is_wide_float())
     };

@@ -62,6 +62,8 @@ pub struct ProgramContext<'a> {
     pub(super) largest_batch: OnceLock<Option<i64>>,
     /// What of the model's attention is in the way of other attention, if anything is.
     pub(super) in_the_way: OnceLock<Option<InTheWay>>,
+    /// Whether attention probabilities are dropped, computed on first use.
+    pub(super) drops_probabilities: OnceLock<bool>,
     /// See [`Self::decompositions`].
     decompositions: OnceLock<Decompositions>,
     /// Whether a batch normalisation is in the program, computed on first use.
@@ -132,6 +134,7 @@ impl<'a> ProgramContext<'a> {
             peak,
             largest_batch,
             in_the_way: OnceLock::new(),
+            drops_probabilities: OnceLock::new(),
             decompositions: OnceLock::new(),
             normalises,
             library,

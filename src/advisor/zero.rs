@@ -9,7 +9,7 @@ use super::program_context::{ProgramContext, Total, listed};
 use super::replicated;
 use super::state_in_place::parts;
 use crate::analysis::class::Class;
-use crate::analysis::what_if::{Arguments, Edit, Role};
+use crate::analysis::what_if::{Arguments, Edit};
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -90,9 +90,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether an argument is an average of the weights, which the step only updates: it is divided like optimizer state.
 pub(super) fn is_average(case: &ProgramContext<'_>, row: usize) -> bool {
-    let Some(base) = case.memory.base.get(row) else { return false };
-    let is_named = matches!(&base.role, Role::Argument { path, .. } if is_average_of_weights(path));
-    is_named && case.memory.has_backward()
+    case.memory.has_backward() && case.memory.base.get(row).is_some_and(is_average_of_weights)
 }
 
 /// What some rows are called of which each is optimizer state or an average of the weights.

@@ -293,8 +293,9 @@ impl<'a> Search<'a> {
             return found;
         }
         let opcode = self.program.instructions.opcode.get(instruction as usize);
-        let made = self.made_by(instruction).to_vec();
-        if matches!(opcode, Some(&(Opcode::ASYNC_START | Opcode::ASYNC_UPDATE))) && !made.is_empty() {
+        let runs_beside = matches!(opcode, Some(&(Opcode::ASYNC_START | Opcode::ASYNC_UPDATE)));
+        if runs_beside && !self.made_by(instruction).is_empty() {
+            let made = self.made_by(instruction).to_vec();
             let further = furthest.checked_sub(VALUE);
             let is_read = |row| further.is_some_and(|further| self.is_read_for_weights(row, further));
             let found = made.into_iter().all(is_read);
