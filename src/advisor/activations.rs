@@ -14,7 +14,7 @@ use super::policy;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::scan_parts;
 use super::stages;
-use crate::analysis::class::Class;
+use crate::analysis::class::{Class, Reason};
 use crate::analysis::flow::collective::is_gathered;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::names::layer::Layer;
@@ -48,10 +48,13 @@ const OF_MADE: u64 = 10;
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
     let is_stack = |t: &&AtPeak| kept.is_stack(t.family);
-    // What the forward pass has cast or copied of its inputs or weights is not computed again.
     let classes = case.analysis.classes(case.program);
-    let is_other = |t: &AtPeak| matches!(classes.of(t.buffer), Class::Input | Class::Weight | Class::Gradient);
-    let is_made = |t: &&AtPeak| is_activation(case.name(t.family)) && !is_other(t);
+    // What checkpoints compute again has a finding of its own.
+    let is_made = |t: &&AtPeak| match classes.reason(t.buffer) {
+        Reason::Recomputed => false,
+        Reason::DroppedBefore => true,
+        _ => classes.of(t.buffer) == Class::Activation,
+    };
     let all: Vec<&AtPeak> = case.peak.iter().filter(|t| is_stack(t) || is_made(t)).collect();
     let live_later = all.iter().filter(|t| lives_on(case, t)).map(|t| t.size).total();
     if live_later < all.iter().map(|t| t.size).total() / OF_MADE {
@@ -61,7 +64,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     // Where the remedy of scores changes results, checkpoints of the layers with them do not.
     let has_same_results = !super::attention::has_dropout(case);
     let has_own = |t: &AtPeak| if has_same_results { kept.has_own_remedy(t.family) } else { kept.are_logits(t.family) };
-    let held: Vec<&AtPeak> = all.iter().copied().filter(|t| !has_own(t)).collect();
+    let mut held: Vec<&AtPeak> = all.iter().copied().filter(|t| !has_own(t)).collect();
+    // What one layer works with is made by the forward pass too, and freed before the backward pass begins: little of that is
+    // not worth telling apart from what is kept.
+    let passing = held.iter().filter(|t| !lives_on(case, t)).map(|t| t.size).total();
+    if !case.is_share(passing, OWN_SHARE) {
+        held.retain(|t| lives_on(case, t));
+    }
     let bytes: u64 = held.iter().map(|t| t.size).total();
     let all: u64 = all.iter().map(|t| t.size).total();
     let is_cause = case.is_share(bytes, OWN_SHARE) && (case.is_share(all, SHARE) || scan_saves_much(case));
@@ -243,11 +252,6 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
         Library::of(case).micro_batches(None)
     };
     Some(format!("micro-batches: run the step on parts of the batch and average the gradients ({how}); {results}"))
-}
-
-/// Whether an operation name belongs to the forward pass of a differentiated function.
-fn is_activation(name: &str) -> bool {
-    jvp_scope(name).is_some_and(|pass| !pass.is_backward)
 }
 
 /// A stack in words without what is true of all of them: `saved by the scan for 32 layers`.
@@ -439,11 +443,10 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
             format!("{scope}: {}", Bytes(*bytes).short())
         })
         .collect();
-    // What one layer works with is made by the forward pass too, and freed before the backward pass begins.
     let kept: Vec<&AtPeak> = held.iter().filter(|t| lives_on(case, t)).copied().collect();
     let kept_bytes = kept.iter().map(|t| t.size).total();
     let passing = bytes.saturating_sub(kept_bytes);
-    let is_all_kept = !case.is_share(passing, OWN_SHARE);
+    let is_all_kept = passing == 0;
     finding.title = format!(
         "{} take {} of the peak: {}{}",
         told_elsewhere(case)
@@ -653,12 +656,6 @@ mod tests {
         let mut names = ["blocks[10]", "blocks[2]", "layer_10/attn", "layer_9/mlp", "blocks[1]"];
         names.sort_by(|a, b| numbered(a).cmp(&numbered(b)));
         assert_eq!(names, ["blocks[1]", "blocks[2]", "blocks[10]", "layer_9/mlp", "layer_10/attn"]);
-    }
-
-    #[test]
-    fn activations_are_named_by_the_forward_pass() {
-        assert!(is_activation("jit(f)/jvp(layer_0)/dot_general"));
-        assert!(!is_activation("jit(f)/transpose(jvp(layer_0))/dot_general"));
     }
 
     #[test]

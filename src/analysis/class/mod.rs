@@ -2,6 +2,7 @@
 //! is an argument, a result or a temporary; the rest is inferred from names and use, and each class has its evidence.
 
 mod argument;
+mod early;
 pub mod origin;
 mod per_sample;
 mod reason;
@@ -20,6 +21,7 @@ use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
 use super::program::category;
 use crate::model::{BufferId, Bytes, Category, FastMap, InstructionId, Opcode, Program};
+use early::Turn;
 use origin::Origin;
 pub use reason::{Certainty, Reason};
 use unpacked::Quantised;
@@ -116,11 +118,11 @@ impl Classes {
         let steps = &labels.steps;
         let arguments =
             argument::classes(program, analysis.argument_paths(program), passes.contains(&Pass::Backward), steps);
-        let backward = first_backward(program, analysis, &passes);
+        let turn = Turn::new(program, analysis, &passes);
         let quantised =
             Quantised::new(program, |number| arguments.get(&number).is_some_and(|found| found.0 == Class::Weight));
         let has_cache = arguments.values().any(|found| found.0 == Class::Cache);
-        let signs = Signs { arguments: &arguments, has_cache, passes: &passes, backward };
+        let signs = Signs { arguments: &arguments, has_cache, passes: &passes, turn: &turn };
         let class_of = |row: usize| -> (Class, Reason) {
             let buffer = BufferId::from_index(row);
             match category(program, buffer) {
@@ -136,7 +138,7 @@ impl Classes {
             }
         };
         let mut of: Vec<(Class, Reason)> = (0..program.buffers.len()).into_par_iter().map(class_of).collect();
-        if backward.is_some() {
+        if turn.backward.is_some() {
             share(program, analysis, &mut of);
         }
         Self { of }
@@ -192,31 +194,6 @@ fn passes(program: &Program, loops: &Loops) -> Vec<Pass> {
     if passes.iter().all(|pass| *pass == Pass::Unknown) { Vec::new() } else { passes }
 }
 
-/// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
-/// made long before.
-const BACKWARD_RUNS: f64 = 0.001;
-
-/// The point from which the backward pass runs.
-fn first_backward(program: &Program, analysis: &ProgramAnalysis, passes: &[Pass]) -> Option<u32> {
-    let live = analysis.live.as_ref()?;
-    let mut made: Vec<(u32, u64)> = (0..program.buffers.len())
-        .map(BufferId::from_index)
-        .filter(|&buffer| {
-            let instruction = program.buffers.instruction_of(buffer);
-            instruction.is_some_and(|i| passes.get(i.index()) == Some(&Pass::Backward))
-        })
-        .filter_map(|buffer| Some((live.of(buffer)?.0, program.buffers.size_of(buffer).0)))
-        .collect();
-    made.sort_unstable();
-    let whole: u128 = made.iter().map(|&(_, bytes)| u128::from(bytes)).sum();
-    let enough = (whole as f64 * BACKWARD_RUNS) as u128;
-    let mut sum = 0u128;
-    made.iter().find_map(|&(point, bytes)| {
-        sum += u128::from(bytes);
-        (sum > enough).then_some(point)
-    })
-}
-
 /// What temporaries are told by.
 struct Signs<'a> {
     arguments: &'a FastMap<i64, (Class, Reason)>,
@@ -224,12 +201,13 @@ struct Signs<'a> {
     has_cache: bool,
     /// Pass of each instruction.
     passes: &'a [Pass],
-    /// Step at which the backward pass begins.
-    backward: Option<u32>,
+    /// Where the backward pass begins.
+    turn: &'a Turn,
 }
 
 fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, signs: &Signs<'_>) -> (Class, Reason) {
-    let &Signs { arguments, has_cache, passes, backward } = signs;
+    let &Signs { arguments, has_cache, passes, turn } = signs;
+    let backward = turn.backward;
     let nothing = (Class::Temporary, Reason::NoSign);
     let Some(instruction) = program.buffers.instruction_of(buffer) else { return nothing };
     match analysis.labels(program).role(program, buffer).map(|part| part.role) {
@@ -258,7 +236,11 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     if let Some(class) = part.and_then(|part| class_of(entry_parameter(program, loops, &part, true)?)) {
         return (class, Reason::Gathered);
     }
-    match passes.get(instruction.index()) {
+    let pass = match passes.get(instruction.index()) {
+        Some(Pass::Backward) if turn.is_early(instruction) => Some(Pass::Forward),
+        pass => pass.copied(),
+    };
+    match pass {
         Some(Pass::Backward) => (Class::Gradient, Reason::Backward),
         Some(Pass::Recomputed) => {
             let name = analysis.labels(program).loops.op_name(program, instruction);

@@ -1,0 +1,125 @@
+//! What the forward pass makes under the names of gradients, such as the mask of a dropout and what it was applied to, and
+//! the step from which the backward pass runs without it.
+
+use crate::analysis::ProgramAnalysis;
+use crate::analysis::flow::hands_on;
+use crate::analysis::names::lookup::is_rematerialised;
+use crate::analysis::names::pass::Pass;
+use crate::analysis::phases;
+use crate::model::{BufferId, FastSet, InstructionId, NO_ROW, Opcode, Program};
+
+/// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
+/// made long before.
+const BACKWARD_RUNS: f64 = 0.001;
+
+/// At most one part in so many of what either pass makes may be on the wrong side of the turn: a step of two rounds, as of
+/// a generator and its critic, has no one turn.
+const WRONG: u128 = 5;
+
+/// Most operations that only hand a value on between what makes and what reads it.
+const MAX_STEPS: usize = 8;
+
+/// Where the backward pass begins.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// Program point from which the backward pass runs; `None` if no name shows one.
+    pub backward: Option<u32>,
+    /// Instructions with names of the backward pass that belong to the forward pass.
+    early: FastSet<InstructionId>,
+}
+
+/// What one instruction with a pass has made: a buffer's first program point, and the bytes.
+struct Made {
+    start: u32,
+    is_backward: bool,
+    bytes: u64,
+    at: InstructionId,
+}
+
+impl Turn {
+    /// Finds the turn by the passes of the instructions, empty if none is known.
+    pub fn new(program: &Program, analysis: &ProgramAnalysis, passes: &[Pass]) -> Self {
+        let Some(live) = analysis.live.as_ref().filter(|_| !passes.is_empty()) else { return Self::default() };
+        let made = |buffer: BufferId| {
+            let at = program.buffers.instruction_of(buffer)?;
+            let is_backward = match passes.get(at.index())? {
+                Pass::Backward => true,
+                Pass::Forward => false,
+                _ => return None,
+            };
+            Some(Made { start: live.of(buffer)?.0, is_backward, bytes: program.buffers.size_of(buffer).0, at })
+        };
+        let mut made: Vec<Made> = (0..program.buffers.len()).map(BufferId::from_index).filter_map(made).collect();
+        made.sort_unstable_by_key(|row| (row.start, row.is_backward, row.bytes, row.at));
+        let early = early(program, passes, &made);
+        let is_own = |row: &&Made| row.is_backward && !early.contains(&row.at);
+        let whole: u128 = made.iter().filter(is_own).map(|row| u128::from(row.bytes)).sum();
+        let enough = (whole as f64 * BACKWARD_RUNS) as u128;
+        let mut sum = 0u128;
+        let backward = made.iter().filter(is_own).find_map(|row| {
+            sum += u128::from(row.bytes);
+            (sum > enough).then_some(row.start)
+        });
+        Self { backward, early }
+    }
+
+    /// Whether an instruction with a name of the backward pass belongs to the forward pass.
+    pub fn is_early(&self, at: InstructionId) -> bool {
+        self.early.contains(&at)
+    }
+}
+
+/// Instructions with names of the backward pass that run before it and read nothing of it: what is made, in order.
+fn early(program: &Program, passes: &[Pass], made: &[Made]) -> FastSet<InstructionId> {
+    let mut early = FastSet::default();
+    let bytes = |is_wanted: bool| move |row: &Made| if is_wanted { u128::from(row.bytes) } else { 0 };
+    let of_backward = |row: &Made| bytes(row.is_backward)(row);
+    // What the compiler computes again has names of the forward pass, in the backward pass.
+    let of_forward = |row: &Made| bytes(!row.is_backward && !is_rematerialised(program, row.at))(row);
+    let turn = phases::border(made, of_backward, of_forward);
+    let (before, behind) = made.split_at(turn);
+    let all = |rows: &[Made], of: &dyn Fn(&Made) -> u128| rows.iter().map(of).sum::<u128>();
+    let (wrong_before, wrong_behind) = (all(before, &of_backward), all(behind, &of_forward));
+    if wrong_before * WRONG > all(made, &of_backward) || wrong_behind * WRONG > all(made, &of_forward) {
+        return early;
+    }
+    for row in before.iter().filter(|row| row.is_backward) {
+        if reads_only_forward(program, passes, row.at, &early) {
+            early.insert(row.at);
+        }
+    }
+    early
+}
+
+/// Whether what an instruction reads has been made by the forward pass, and some of it is neither an argument nor constant.
+fn reads_only_forward(program: &Program, passes: &[Pass], at: InstructionId, early: &FastSet<InstructionId>) -> bool {
+    let mut reads_any = false;
+    for &operand in program.instructions.operands_of(at) {
+        let Some(from) = source(program, operand) else { return false };
+        if passes.get(from.index()) == Some(&Pass::Backward) && !early.contains(&from) {
+            return false;
+        }
+        reads_any |= is_computed(program, from);
+    }
+    reads_any
+}
+
+/// What makes a value that is handed on to a row of the instructions.
+fn source(program: &Program, row: u32) -> Option<InstructionId> {
+    let mut at = Some(row).filter(|&row| row != NO_ROW).map(InstructionId)?;
+    for _ in 0..MAX_STEPS {
+        if !hands_on(program, at) && program.instructions.opcode.get(at.index()) != Some(&Opcode::COPY) {
+            break;
+        }
+        let Some(&first) = program.instructions.operands_of(at).first().filter(|&&row| row != NO_ROW) else { break };
+        at = InstructionId(first);
+    }
+    Some(at)
+}
+
+/// Whether an instruction computes its value.
+fn is_computed(program: &Program, at: InstructionId) -> bool {
+    let opcode = program.instructions.opcode.get(at.index());
+    !opcode.is_none_or(|opcode| matches!(*opcode, Opcode::PARAMETER | Opcode::CONSTANT))
+        && !matches!(program.opcode_name(at), "broadcast" | "iota")
+}
