@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::alternatives;
+use crate::analysis::chosen_layout::{ATTENTION, CONVOLUTION};
 use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Bytes, FastSet, ShapeNode, percent};
 
@@ -28,8 +29,30 @@ struct Waste {
     buffers: Vec<BufferId>,
     /// Bytes in each of them.
     of_each: Vec<u64>,
-    /// Bytes of it in arrays that the compiler's own decompositions take or make.
-    decomposed: u64,
+    /// Bytes of it in arrays whose layout the compiler chooses for what takes or makes them.
+    fixed: u64,
+    /// What that is for the first of them, in words.
+    fixed_by: Option<&'static str>,
+}
+
+impl Waste {
+    /// What takes or makes most of it in a layout that the compiler chooses, in words.
+    fn fixed_by(&self) -> Option<&'static str> {
+        self.fixed_by.filter(|_| self.fixed.saturating_mul(2) > self.bytes)
+    }
+}
+
+/// What helps where the compiler chooses the layout.
+fn of_fixed(words: &str, Rounded { size, padded, .. }: Rounded) -> Option<String> {
+    match words {
+        ATTENTION => None,
+        CONVOLUTION => Some(format!(
+            "a `reshape` between convolutions is undone by the next one, and {size} takes as much there as {padded}: where these are channels, fewer positions with more channels (blocks of 2 × 2 pixels moved into the channels, space to depth) hold as much data in less memory"
+        )),
+        decomposition => Some(format!(
+            "{decomposition} pads each matrix: decompose fewer at a time (`jax.lax.map` with `batch_size`), if that padding matters"
+        )),
+    }
 }
 
 /// A dimension of `size` that its tile rounds up. One size may be rounded up to 4 in one layout and to 128 in another:
@@ -69,13 +92,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share(total, SHARE) {
         return;
     }
-    let decompositions = case.decompositions();
-    let mut decomposed_by = None;
     for waste in causes.values_mut() {
         for (&buffer, &bytes) in waste.buffers.iter().zip(&waste.of_each) {
-            if let Some(words) = decompositions.of_buffer(case.program, buffer) {
-                waste.decomposed = waste.decomposed.saturating_add(bytes);
-                decomposed_by.get_or_insert(words);
+            if let Some(words) = case.layout_chosen_for(buffer) {
+                waste.fixed = waste.fixed.saturating_add(bytes);
+                waste.fixed_by.get_or_insert(words);
             }
         }
     }
@@ -101,19 +122,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         ),
         None => format!("The worst buffer is {largest}; its layout does not show why."),
     };
-    // The compiler chooses the layout that its decompositions work in.
-    let is_decomposed = |waste: &Waste| waste.decomposed.saturating_mul(2) > waste.bytes;
-    match (worst.first(), decomposed_by) {
-        (Some((_, waste)), Some(words)) if is_decomposed(waste) => {
-            let bytes = Bytes(waste.decomposed).short();
-            let _ = write!(
-                finding.why,
-                " {bytes} of it lie in what {words} takes and makes, in a layout that the compiler chooses."
-            );
-            finding.advice.push(format!("{words} pads each matrix: decompose fewer at a time (`jax.lax.map` with `batch_size`), if that padding matters"));
-        }
-        (Some((rounded, _)), _) => change(case, &mut finding, *rounded),
-        (None, _) => {}
+    match worst.first() {
+        Some((rounded, waste)) => match waste.fixed_by() {
+            Some(words) => {
+                let bytes = Bytes(waste.fixed).short();
+                let _ = write!(
+                    finding.why,
+                    " {bytes} of it lie in what {words} takes and makes, in a layout that the compiler chooses."
+                );
+                finding.advice.extend(of_fixed(words, *rounded));
+            }
+            None => change(case, &mut finding, *rounded),
+        },
+        None => {}
     }
     let is_small = |waste: &Waste| !case.is_share(waste.bytes, NAMED);
     // One size may be a multiple of both tiles: that is one piece of advice.
@@ -122,7 +143,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         worst.iter().take(3).enumerate().filter(|row| row.0 == 0 || !is_small(&row.1.1)).map(|row| row.1)
     {
         let change = rounded_down(rounded.size, rounded.tile).map(|down| (rounded.size, down));
-        if is_decomposed(waste) || change.is_some_and(|change| told.contains(&change)) {
+        if waste.fixed_by().is_some() || change.is_some_and(|change| told.contains(&change)) {
             continue;
         }
         told.extend(change);

@@ -10,7 +10,6 @@ use super::in_the_way::InTheWay;
 use super::libraries::Library;
 use super::tried::Tried;
 use crate::analysis::class::Class;
-use crate::analysis::decompositions::Decompositions;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
@@ -64,8 +63,6 @@ pub struct ProgramContext<'a> {
     pub(super) in_the_way: OnceLock<Option<InTheWay>>,
     /// Whether attention probabilities are dropped, computed on first use.
     pub(super) drops_probabilities: OnceLock<bool>,
-    /// See [`Self::decompositions`].
-    decompositions: OnceLock<Decompositions>,
     /// Whether a batch normalisation is in the program, computed on first use.
     normalises: OnceLock<bool>,
     /// The library that made the program, recognised on first use.
@@ -135,7 +132,6 @@ impl<'a> ProgramContext<'a> {
             largest_batch,
             in_the_way: OnceLock::new(),
             drops_probabilities: OnceLock::new(),
-            decompositions: OnceLock::new(),
             normalises,
             library,
             tried,
@@ -400,10 +396,16 @@ impl<'a> ProgramContext<'a> {
         if op.is_empty() { format!("{shape} `{name}`") } else { format!("{shape} `{op}`") }
     }
 
-    /// The decompositions of matrices that the compiler has of its own, looked for on first use.
+    /// What makes a buffer or takes it as it is, in words, if the compiler chooses the layout for that.
     #[must_use]
-    pub fn decompositions(&self) -> &Decompositions {
-        once(&self.decompositions, || Decompositions::of(self.program))
+    pub fn layout_chosen_for(&self, buffer: BufferId) -> Option<&'static str> {
+        self.analysis.chosen_layouts(self.program).of_buffer(self.program, self.analysis, buffer)
+    }
+
+    /// The decomposition of matrices that makes a buffer or takes it as it is, in words.
+    #[must_use]
+    pub fn decomposed_by(&self, buffer: BufferId) -> Option<&'static str> {
+        self.analysis.chosen_layouts(self.program).decomposed_by(self.program, buffer)
     }
 
     /// Whether the names of operations show batch normalisation, whose results depend on how the batch is divided.

@@ -176,7 +176,7 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut named: FastSet<BufferId> = own().flat_map(|finding| finding.buffers.iter().copied()).collect();
     // Of what decompositions pad, the finding of padding says all there is to say.
     let padding = findings.iter().filter(|f| f.program == Some(case.row) && f.rule == padding::NAME);
-    let is_decomposed = |buffer: &BufferId| case.decompositions().of_buffer(case.program, *buffer).is_some();
+    let is_decomposed = |buffer: &BufferId| case.decomposed_by(*buffer).is_some();
     named.extend(padding.flat_map(|finding| finding.buffers.iter().copied()).filter(is_decomposed));
     let held: Vec<&AtPeak> = case.peak.iter().filter(|t| !named.contains(&t.buffer)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
@@ -292,7 +292,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
     }
     if may_be_cut && !is_shuffled {
         // Decompositions take 32 bits or more.
-        let is_wide = held.iter().take(MOST).any(|t| case.decompositions().of_buffer(case.program, t.buffer).is_some());
+        let is_wide = held.iter().take(MOST).any(|t| case.decomposed_by(t.buffer).is_some());
         // Of 8 bits, there is no narrower type.
         let is_narrow = |t: &&AtPeak| case.node(t.buffer).is_some_and(|node| node.element_type.storage_bits() <= 8);
         let narrower = if is_wide || held.first().is_some_and(is_narrow) { "" } else { ", or in a narrower type" };

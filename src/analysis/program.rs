@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use super::byte_owners;
+use super::chosen_layout::ChosenLayouts;
 use super::class::{Class, Classes};
 use super::events::{EventPoints, event_points};
 use super::flow::label::Labels;
@@ -29,6 +30,8 @@ pub struct ProgramAnalysis {
     classes: OnceLock<Classes>,
     /// Labels of temporaries, computed on first use.
     labels: OnceLock<Labels>,
+    /// Arrays whose layout the compiler chooses, looked for on first use.
+    chosen_layouts: OnceLock<ChosenLayouts>,
     /// Paths of the entry's arguments, read on first use.
     argument_paths: OnceLock<FastMap<i64, String>>,
 }
@@ -154,7 +157,7 @@ impl ProgramAnalysis {
                 .collect::<Result<_, Stopped>>()?
         };
         let (classes, labels, argument_paths) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(Self { live, spaces, traces, classes, labels, argument_paths })
+        Ok(Self { live, spaces, traces, classes, labels, chosen_layouts: OnceLock::new(), argument_paths })
     }
 
     /// Classes of the buffers. The first call is slow: not for the window's thread.
@@ -165,6 +168,11 @@ impl ProgramAnalysis {
     /// Labels of temporaries. The first call analyses all loops.
     pub fn labels(&self, program: &Program) -> &Labels {
         once(&self.labels, || Labels::new(program))
+    }
+
+    /// Arrays whose layout the compiler chooses. The first call reads the name of every operation.
+    pub fn chosen_layouts(&self, program: &Program) -> &ChosenLayouts {
+        once(&self.chosen_layouts, || ChosenLayouts::new(program))
     }
 
     /// Paths of the entry's arguments by their numbers, as [`lookup::argument_paths`].

@@ -17,6 +17,10 @@ use super::table::BufferTable;
 use super::what_if::{Depth, Edit, Memory, Prediction, WhatIfResult};
 use crate::model::{BufferId, Bytes, Device, DeviceKind, Program};
 
+/// Share of the peak (one in so many) that a shape's padding must cost for the layouts that the compiler chooses to be looked
+/// for.
+const SHARE: u64 = 100;
+
 /// Cached results of a memory space, each computed on first use.
 #[derive(Debug, Default)]
 pub struct SceneParts {
@@ -187,11 +191,22 @@ impl<'a> Scene<'a> {
             return;
         }
         rank(groups, all, self.map(), self.total());
+        let least = self.space.peak().0 / SHARE;
+        if groups.iter().any(|group| group.saves.0 > least) {
+            let chosen = self.analysis.chosen_layouts(self.program);
+            for group in groups {
+                group.fixed_by = chosen.of_most(self.program, self.analysis, &group.buffers);
+            }
+        }
     }
 
-    /// Alternative forms of a shape, with the peak for each; for a listing, with what is listed in total.
+    /// Alternative forms of a shape, with the peak for each; for a listing, with what is listed in total. None for a shape
+    /// whose layout the compiler chooses.
     #[must_use]
     pub fn forms(self, group: &ShapeGroup) -> Vec<Form> {
+        if group.fixed_by.is_some() {
+            return Vec::new();
+        }
         if self.program.is_listing {
             return forms_of_listed(group, self.space.peak());
         }

@@ -34,6 +34,8 @@ pub struct ShapeGroup {
     pub everywhere: Vec<BufferId>,
     /// Bytes by which the peak would fall without the padding of all of them; computed by [`rank`].
     pub saves: Bytes,
+    /// What makes or takes most of them, in words, if the compiler chooses the layout for that: no other form helps then.
+    pub fixed_by: Option<&'static str>,
 }
 
 impl ShapeGroup {
@@ -75,6 +77,7 @@ pub fn shape_groups(program: &Program, analysis: &ProgramAnalysis, buffers: &[(B
                     waste: Bytes::ZERO,
                     everywhere: Vec::new(),
                     saves: Bytes::ZERO,
+                    fixed_by: None,
                 });
                 groups.len() - 1
             })
@@ -165,6 +168,7 @@ mod tests {
             waste: Bytes((each - useful) * buffers.len() as u64),
             everywhere: Vec::new(),
             saves: Bytes::ZERO,
+            fixed_by: None,
         }
     }
 

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::analysis::Scene;
-use crate::analysis::decompositions::Decompositions;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::export::document::{Document, Line, Table};
 use crate::model::Bytes;
@@ -58,29 +57,25 @@ pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
     if groups.is_empty() {
         return Vec::new();
     }
-    let decompositions = Decompositions::of(scene.program);
-    let report = |(row, group): (usize, &ShapeGroup)| {
-        let fixed_by = decompositions.of_most(scene.program, &group.buffers);
-        PaddingReport {
-            shape: group.shape.clone(),
-            layout: group.layout.clone(),
-            buffers: group.buffers.len(),
-            buffers_everywhere: group.everywhere.len(),
-            each_bytes: group.each.0,
-            useful_bytes: group.useful.0,
-            waste_bytes: group.waste.0,
-            saves_at_peak_bytes: group.saves.0,
-            fixed_by,
-            other_forms: if row < WITH_FORMS && fixed_by.is_none() { scene.forms(group) } else { Vec::new() }
-                .into_iter()
-                .map(|form| FormReport {
-                    change: form.what.words,
-                    effect: form.what.effect,
-                    each_bytes: form.what.each.0,
-                    peak_after_bytes: form.peak.0,
-                })
-                .collect(),
-        }
+    let report = |(row, group): (usize, &ShapeGroup)| PaddingReport {
+        shape: group.shape.clone(),
+        layout: group.layout.clone(),
+        buffers: group.buffers.len(),
+        buffers_everywhere: group.everywhere.len(),
+        each_bytes: group.each.0,
+        useful_bytes: group.useful.0,
+        waste_bytes: group.waste.0,
+        saves_at_peak_bytes: group.saves.0,
+        fixed_by: group.fixed_by,
+        other_forms: if row < WITH_FORMS { scene.forms(group) } else { Vec::new() }
+            .into_iter()
+            .map(|form| FormReport {
+                change: form.what.words,
+                effect: form.what.effect,
+                each_bytes: form.what.each.0,
+                peak_after_bytes: form.peak.0,
+            })
+            .collect(),
     };
     groups.iter().take(top).enumerate().map(report).collect()
 }

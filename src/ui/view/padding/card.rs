@@ -206,8 +206,13 @@ fn other_forms(
     hairline(ui, head, theme.line2);
     if forms.is_empty() {
         let at = Pos2::new(rect.left(), head.bottom() + 14.0);
-        let words = if group.waste == Bytes::ZERO { "It has no padding." } else { "No other form needs less memory." };
-        painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
+        let words = match group.fixed_by {
+            _ if group.waste == Bytes::ZERO => "It has no padding.".to_owned(),
+            Some(by) => format!("None: {by} takes or makes it, in a layout that the compiler chooses."),
+            None => "No other form needs less memory.".to_owned(),
+        };
+        let words = painter.layout(words, small, theme.text2, rect.width());
+        painter.galley(at - Vec2::new(0.0, 7.0), words, theme.text2);
         return;
     }
     // In a low card, the effect of a form is in its tooltip.

@@ -201,6 +201,7 @@ mod tests {
             waste: Bytes((each - useful).saturating_mul(count.into())),
             everywhere: Vec::new(),
             saves: Bytes::ZERO,
+            fixed_by: None,
         }
     }
 

@@ -1,0 +1,92 @@
+//! Arrays whose layout the compiler chooses and a program can hardly change: what its own decompositions of matrices,
+//! convolutions and attention take and make.
+
+use crate::analysis::ProgramAnalysis;
+use crate::analysis::names::lookup::is_convolution;
+use crate::model::{BufferId, FastMap, FastSet, InstructionId, NO_ROW, Opcode, Program, outline};
+
+/// Decompositions by the targets of their calls, in words.
+const TARGETS: [(&str, &str); 4] = [
+    ("Cholesky", "the Cholesky decomposition"),
+    ("TriangularSolve", "the triangular solve"),
+    ("Qr", "the QR decomposition"),
+    ("LuDecompositionBlock", "the LU decomposition"),
+];
+
+/// What a convolution is called in words.
+pub const CONVOLUTION: &str = "a convolution";
+
+/// What attention is called in words.
+pub const ATTENTION: &str = "attention";
+
+/// The arrays of a program whose layout the compiler chooses.
+#[derive(Debug)]
+pub struct ChosenLayouts {
+    /// What decomposes an array, in words, by the instruction that computes the array.
+    decomposed: FastMap<InstructionId, &'static str>,
+    /// Instructions whose results a convolution makes or takes.
+    convolved: FastSet<InstructionId>,
+}
+
+impl ChosenLayouts {
+    /// Looks for them. It reads the name of every operation, which takes some milliseconds for a large program.
+    #[must_use]
+    pub fn new(program: &Program) -> Self {
+        let (mut decomposed, mut convolved) = (FastMap::default(), FastSet::default());
+        for at in program.instructions.ids() {
+            let decomposes = decomposes(program, at);
+            if decomposes.is_none() && !is_convolution(&program.text.op_name(at)) {
+                continue;
+            }
+            let read = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
+            let read = read.map(|&row| InstructionId(row));
+            if let Some(words) = decomposes {
+                decomposed.insert(at, words);
+                for row in read {
+                    decomposed.entry(row).or_insert(words);
+                }
+            } else {
+                convolved.insert(at);
+                convolved.extend(read);
+            }
+        }
+        Self { decomposed, convolved }
+    }
+
+    /// The decomposition of matrices that makes a buffer or takes it as it is, in words.
+    #[must_use]
+    pub fn decomposed_by(&self, program: &Program, buffer: BufferId) -> Option<&'static str> {
+        self.decomposed.get(&program.buffers.instruction_of(buffer)?).copied()
+    }
+
+    /// What makes a buffer or takes it as it is and has its layout chosen by the compiler, in words.
+    #[must_use]
+    pub fn of_buffer(&self, program: &Program, analysis: &ProgramAnalysis, buffer: BufferId) -> Option<&'static str> {
+        let at = program.buffers.instruction_of(buffer)?;
+        let are_scores = || {
+            let softmax = analysis.labels(program).softmaxes.of(program);
+            let outline = program.buffer_node(buffer).map(|node| outline(&node.dimensions));
+            outline.is_some_and(|outline| softmax.scores.contains(&outline) || softmax.are_batched(&outline))
+        };
+        self.decomposed_by(program, buffer)
+            .or_else(|| self.convolved.contains(&at).then_some(CONVOLUTION))
+            .or_else(|| are_scores().then_some(ATTENTION))
+    }
+
+    /// What makes or takes most of some buffers, in words.
+    #[must_use]
+    pub fn of_most(&self, program: &Program, analysis: &ProgramAnalysis, buffers: &[BufferId]) -> Option<&'static str> {
+        let mut found = buffers.iter().filter_map(|&buffer| self.of_buffer(program, analysis, buffer));
+        let first = found.next()?;
+        (2 * (1 + found.count()) > buffers.len()).then_some(first)
+    }
+}
+
+/// What a call of a decomposition is, in words.
+fn decomposes(program: &Program, at: InstructionId) -> Option<&'static str> {
+    if program.instructions.opcode.get(at.index()) != Some(&Opcode::CUSTOM_CALL) {
+        return None;
+    }
+    let target = program.text.custom_call_target(at);
+    TARGETS.iter().find(|known| known.0.eq_ignore_ascii_case(&target)).map(|known| known.1)
+}
