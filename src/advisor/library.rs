@@ -175,13 +175,13 @@ impl Library {
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",
             Self::Haiku => {
-                "Haiku: `hk.remat` around each block, not around the whole network; of `hk.nets`, in a copy of the module"
+                "Haiku: `hk.remat` around each block, not around the whole network; for a network of `hk.nets`, in a copy of its module"
             }
             Self::Torchax => {
                 "torchax: each layer through `torchax.interop.torch_view(jax.checkpoint(torchax.interop.jax_view(layer)))`; the `remat_policy` of `torchax.train.make_train_step` is not used in torchax 0.0.13"
             }
             Self::Linen => {
-                "Flax: `nn.remat` around each layer's module where it is made; of a library's own model, in a subclass"
+                "Flax: `nn.remat` around each layer's module where it is made; for a model that a library ships, in a subclass"
             }
             Self::Nnx => "Flax: `nnx.remat` around each layer's call",
             Self::Jax => "",
@@ -593,7 +593,9 @@ mod tests {
         let words = Library::Linen.remat_first(18, "layer_*");
         assert!(words.starts_with("`jax.checkpoint` around the first 18 of `layer_*`: only their inputs"), "{words}");
         assert!(
-            words.ends_with("around each layer's module where it is made; of a library's own model, in a subclass)"),
+            words.ends_with(
+                "around each layer's module where it is made; for a model that a library ships, in a subclass)"
+            ),
             "{words}"
         );
         let words = Library::MaxText.remat_first(18, "layer_*");

@@ -6,7 +6,7 @@ use super::program_context::{AtPeak, ProgramContext, Total};
 use super::simulation::is_simulation;
 use crate::analysis::class::Class;
 use crate::analysis::flow::may_have_weights;
-use crate::analysis::what_if::{Arguments, Base, Edit, Role};
+use crate::analysis::what_if::{Arguments, Edit};
 use crate::model::{BufferId, Bytes, ElementType, FastSet, capitalised, percent};
 
 /// Name of the rule.
@@ -45,20 +45,12 @@ fn narrow_of(case: &ProgramContext<'_>, arrays: impl Iterator<Item = (usize, Buf
     (narrow, all)
 }
 
-/// Whether an argument is an average of the weights over many steps, by its name. In 16 bits it hardly moves where its decay
-/// is near 1, as bfloat16 has steps of 0.4 %.
-pub(super) fn is_average_of_weights(base: &Base) -> bool {
-    let Role::Argument { path, .. } = &base.role else { return false };
-    let mut words = path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    words.any(|word| matches!(word, "ema" | "ema_params" | "params_ema" | "polyak" | "average" | "averaged"))
-}
-
 /// Reports 32-bit weights and optimizer state of a program that computes in 16 bits.
 fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
     let is_meant = |row: usize| {
         let base = &case.memory.base[row];
-        !is_average_of_weights(base)
+        !base.is_average_of_weights()
             && matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer)
             && case.node(base.buffer).is_some_and(|node| node.element_type.is_wide_float())
     };

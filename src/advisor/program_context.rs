@@ -452,7 +452,7 @@ impl<'a> ProgramContext<'a> {
             _ => format!(", less {} that other values may then take", Bytes(others).short()),
         };
         format!(
-            " The change shrinks the arguments ({}) and results that are not written in their place ({}), by {} together{others}.",
+            " The change shrinks the arguments ({}) and results that are not written in their place ({}, which donation saves as well), by {} together{others}.",
             Bytes(named).short(),
             Bytes(results).short(),
             Bytes(of_both).short()

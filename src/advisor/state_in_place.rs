@@ -428,26 +428,23 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         );
     }
     if is_cache {
-        let mut others = Vec::new();
         if has_heads(case, &rows) && !heads::are_shared(case, node) {
-            others
+            finding
+                .advice
                 .push("a model with fewer key and value heads (grouped-query attention), if not in use yet".to_owned());
         }
         // Layers that attend to a window alone have shorter caches, if that is used already.
         let dimensions = |&row: &usize| case.node(case.memory.base[row].buffer).map(|node| outline(&node.dimensions));
-        // Counters and positions aside.
+        // Counters and positions aside; keys and values of all layers may be one stack each.
         let shapes: Vec<_> = rows.iter().filter_map(dimensions).filter(|shape| shape.len() > 2).collect();
-        if !is_paged && shapes.len() > 1 && shapes.windows(2).all(|two| two[0] == two[1]) {
-            others.push(format!(
-                "where some layers attend to a window alone (sliding-window attention), caches no longer than it for these: all {} arrays of the cache have the same shape now",
+        if !is_paged && shapes.len() > KEYS_AND_VALUES && shapes.windows(2).all(|two| two[0] == two[1]) {
+            finding.advice.push(format!(
+                "where some layers attend to a window alone (sliding-window attention), caches no longer than that window for these: all {} arrays of the cache have the same shape now",
                 shapes.len()
             ));
         }
         if !is_paged {
-            others.push("a paged cache".to_owned());
-        }
-        if !others.is_empty() {
-            finding.advice.push(others.join(", or "));
+            finding.advice.push("a paged cache, so that each sequence takes only the pages it has filled".to_owned());
         }
     }
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
@@ -481,6 +478,9 @@ fn has_heads(case: &ProgramContext<'_>, rows: &[usize]) -> bool {
     };
     !are_latents(case, rows) && !rows.first().is_some_and(is_single)
 }
+
+/// Arrays of a cache that hold the keys and values of all layers.
+const KEYS_AND_VALUES: usize = 2;
 
 /// Whether a cache holds the latents that the keys and values of all heads are made from.
 fn are_latents(case: &ProgramContext<'_>, rows: &[usize]) -> bool {

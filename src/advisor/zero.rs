@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
-use super::precision::is_average_of_weights;
 use super::program_context::{ProgramContext, Total, listed};
 use super::replicated;
 use super::state_in_place::parts;
 use crate::analysis::class::Class;
-use crate::analysis::what_if::{Arguments, Edit};
+use crate::analysis::what_if::{Arguments, Base, Edit};
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -90,7 +89,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether an argument is an average of the weights, which the step only updates: it is divided like optimizer state.
 pub(super) fn is_average(case: &ProgramContext<'_>, row: usize) -> bool {
-    case.memory.has_backward() && case.memory.base.get(row).is_some_and(is_average_of_weights)
+    case.memory.has_backward() && case.memory.base.get(row).is_some_and(Base::is_average_of_weights)
 }
 
 /// What some rows are called of which each is optimizer state or an average of the weights.

@@ -1,12 +1,14 @@
 //! Classes of a program's arguments: by name if that is certain, else by their use in the program, else by their
 //! neighbours in the argument tree.
 
+use super::from_gradient::from_gradient;
 use super::per_sample::{Row, beside_caches, of_samples};
 use super::{Class, Reason};
 use crate::analysis::flow::may_have_weights;
 use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::steps::{LoopSteps, Steps};
 use crate::analysis::names::argument::{Hint, first_word, is_nested, is_told_by_first_word};
+use crate::analysis::names::pass::Pass;
 use crate::model::{Allocation, BufferId, FastMap, FastSet, Opcode, Program, ShapeNode};
 
 /// Share of a container's bytes that must be of one class for the rest to follow.
@@ -57,16 +59,20 @@ struct Evidence<'a> {
     has_tree_of_weights: bool,
     /// First words of paths that are typical of samples, but name something else here.
     untelling: FastSet<String>,
+    /// Dimensions of the arguments that a gradient reaches the next values of, or may.
+    trained: FastSet<&'a [i64]>,
 }
 
-/// Classes of the entry's arguments, by number, with their paths. `is_training`: op names show a backward pass.
+/// Classes of the entry's arguments, by number, with their paths; `passes` are those of the instructions.
 pub fn classes(
     program: &Program,
     paths: &FastMap<i64, String>,
-    is_training: bool,
+    passes: &[Pass],
     steps: &LoopSteps,
 ) -> FastMap<i64, (Class, Reason)> {
     let flow = Flow::new(program);
+    let is_training = passes.contains(&Pass::Backward);
+    let from_gradient = from_gradient(program, passes);
     let arguments: Vec<Argument<'_>> = program
         .allocations
         .iter()
@@ -78,7 +84,13 @@ pub fn classes(
             node: held(program, allocation),
         })
         .collect();
+    let is_from_gradient = |argument: &&Argument<'_>| {
+        let result = flow.arguments.get(&argument.number).and_then(|own| own.own_result);
+        result.is_some_and(|result| from_gradient.get(result as usize) != Some(&false))
+    };
+    let trained = arguments.iter().filter(is_from_gradient).map(Argument::dimensions).collect();
     let evidence = Evidence {
+        trained,
         untelling: untelling(&arguments, steps),
         steps,
         // What is updated without a backward pass may be trained, or state such as a cache.
@@ -294,6 +306,9 @@ fn by_flow(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) 
         return match (is_training, own.is_updated_in_place) {
             (_, true) if rank >= 3 && !shows_backward => (Class::Cache, Reason::WrittenInPlace),
             (true, _) if flow.serves_an_update(argument.number) => (Class::Optimizer, Reason::ServesUpdate),
+            (true, _) if rank > 0 && !evidence.trained.contains(argument.dimensions()) => {
+                (Class::Input, Reason::WithoutGradient)
+            }
             (true, _) if rank > 0 => (Class::Weight, Reason::UpdatedFromGradient),
             _ => (Class::Input, Reason::StateReturned),
         };

@@ -3,6 +3,7 @@
 
 mod argument;
 mod early;
+mod from_gradient;
 pub mod origin;
 mod per_sample;
 mod reason;
@@ -116,8 +117,7 @@ impl Classes {
         let labels = analysis.labels(program);
         let passes = passes(program, &labels.loops);
         let steps = &labels.steps;
-        let arguments =
-            argument::classes(program, analysis.argument_paths(program), passes.contains(&Pass::Backward), steps);
+        let arguments = argument::classes(program, analysis.argument_paths(program), &passes, steps);
         let turn = Turn::new(program, analysis, &passes);
         let quantised =
             Quantised::new(program, |number| arguments.get(&number).is_some_and(|found| found.0 == Class::Weight));

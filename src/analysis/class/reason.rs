@@ -50,6 +50,8 @@ pub enum Reason {
     WrittenInPlace,
     /// Its next value is a result of a program that does not train.
     StateReturned,
+    /// Its next value is a result that no gradient reaches.
+    WithoutGradient,
     /// Its next value is a result, but its elements are integers.
     IntegersReturned,
     /// No result of a program that trains is its next value.
@@ -107,6 +109,7 @@ impl Reason {
             | Self::Argument
             | Self::NotReturned
             | Self::StateReturned
+            | Self::WithoutGradient
             | Self::NotOfSamples
             | Self::OfModules
             | Self::NoProducts
@@ -137,6 +140,7 @@ impl Reason {
             Self::ServesUpdate => "updated in each step, and read only by the update of a weight",
             Self::UpdatedFromGradient => "updated in each step, and read by the whole program",
             Self::WrittenInPlace => "a part of it is written in each call, the rest stays",
+            Self::WithoutGradient => "returned with new values that no gradient is part of",
             Self::StateReturned => "returned with new values, in a program that does not train",
             Self::IntegersReturned => "returned with new values, but integers are not trained",
             Self::NotReturned => "not returned by a program that trains",

@@ -1,6 +1,6 @@
 //! The entry argument that a value holds, or holds a part of.
 
-use super::loops::{Loops, Role};
+use super::loops::{Loops, Role, given_to};
 use super::{Value, handed_on, opcode, operand};
 use crate::model::{InstructionId, NO_ROW, Opcode, Program};
 
@@ -30,7 +30,7 @@ pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_par
                     value.at = operand(program, caller, 0)?;
                 } else {
                     let place = *program.instructions.argument.get(at.index())? as usize;
-                    value.at = operand(program, caller, place)?;
+                    value.at = given_to(program, caller, place)?;
                 }
             }
             Opcode::WHILE if loops.part(at, &value.index).is_some_and(|p| p.role == Role::Unchanged) => {

@@ -1,8 +1,12 @@
 //! Collectives: what brings together the parts of an array that devices have, or exchanges them, on its own or beside other
 //! work.
 
+use super::loops::given_to;
 use super::{MAX_STEPS, Value, computed, opcode, operand, root};
 use crate::model::{BufferId, Computation, InstructionId, Opcode, Program};
+
+/// Most calls in one another around a collective.
+const MOST_CALLS: usize = 3;
 
 /// Whether an instruction is an all-gather, or a part of an asynchronous one.
 #[must_use]
@@ -115,6 +119,11 @@ pub(super) struct NamedBy {
 /// What names a value, where it is an array of a collective that a fusion carries on, or a copy of one: the fusion's own
 /// work does not.
 pub(super) fn named_by(program: &Program, value: &Value) -> Option<NamedBy> {
+    let made = computed(program, value.clone());
+    if let Some((collective, given)) = called_gather(program, made.at) {
+        let value = before_collectives(program, Value::whole(given));
+        return Some(NamedBy { value, collective: Some(collective) });
+    }
     let found = match opcode(program, value.at) {
         Opcode::FUSION => beside(program, value),
         Opcode::COPY | Opcode::COPY_START | Opcode::COPY_DONE | Opcode::BITCAST => {
@@ -141,6 +150,22 @@ fn is_collective(program: &Program, at: InstructionId) -> bool {
     ["all-gather", "all-reduce", "all-to-all", "reduce-scatter", "collective-permute"].contains(&name)
 }
 
+/// The all-gather that a call makes, which may run asynchronously and call another, and what each device gives to it.
+fn called_gather(program: &Program, at: InstructionId) -> Option<(InstructionId, InstructionId)> {
+    let start = if opcode(program, at) == Opcode::ASYNC_UPDATE { operand(program, at, 0)? } else { at };
+    if !matches!(opcode(program, start), Opcode::ASYNC_START | Opcode::CUSTOM_CALL) {
+        return None;
+    }
+    let mut inner = start;
+    for _ in 0..MOST_CALLS {
+        inner = root(program, *program.instructions.called_by(inner).first()?)?;
+        if is_all_gather(program, inner) {
+            return Some((inner, given_to(program, start, 0)?));
+        }
+    }
+    None
+}
+
 /// Whether a value is what an all-gather has brought together, or a copy of it: by the opcode of what computes it, by the
 /// name of the fusion that it was put into, or by what a fusion runs beside its own work.
 #[must_use]
@@ -148,6 +173,7 @@ pub fn is_gathered(program: &Program, value: Value) -> bool {
     let value = computed(program, value);
     is_all_gather(program, value.at)
         || program.text.instruction_name(value.at).starts_with("all-gather")
+        || called_gather(program, value.at).is_some()
         || matches!(beside(program, &value), Some(Beside::Made(collective)) if is_all_gather(program, collective))
 }
 
@@ -157,6 +183,8 @@ pub fn gathered_from(program: &Program, value: Value) -> Option<Value> {
     let value = computed(program, value);
     let from = if is_all_gather(program, value.at) {
         operand(program, value.at, 0)?
+    } else if let Some((_, given)) = called_gather(program, value.at) {
+        given
     } else {
         let Some(Beside::Made(collective)) = beside(program, &value) else { return None };
         if !is_all_gather(program, collective) {

@@ -14,6 +14,7 @@ use super::copied_state::copied_state;
 use super::kernel::kernel_behind;
 use super::like_weights::{like_weights, weights_like};
 use super::loops::{Loops, Part, Role};
+use super::next_value::{IN_PLACE, NEXT_VALUE, next_value, updated_argument};
 use super::other_result::other_result;
 use super::read_by::read_by;
 use super::steps::LoopSteps;
@@ -50,9 +51,6 @@ pub const COPY_OF: &str = "copy of ";
 
 /// How the label of what a loop adds up begins, such as gradients of micro-batches.
 pub const SUMMED: &str = "summed by the loop";
-
-/// How the label of what is written into an argument's memory ends.
-pub const IN_PLACE: &str = ", updated in place";
 
 /// What all-gathers make.
 const GATHERED: &str = "gathered from other devices";
@@ -130,6 +128,9 @@ impl Labels {
             }
             let text = format!("{COPY_OF}{path}");
             return Some(Label { copy_of: path, ..Label::plain(text) });
+        }
+        if let Some(path) = next_value(program, buffer, &value) {
+            return Some(Label::plain(format!("{path}{NEXT_VALUE}")));
         }
         let is_resolved = collective.is_some() || value.at != at;
         let at = collective.unwrap_or(value.at);
@@ -624,21 +625,6 @@ impl Labels {
         let path = program.text.op_name(at);
         Some(path).filter(|path| !(path.is_empty() || with_parts && says_nothing))
     }
-}
-
-/// Most buffers of an argument's memory among which the argument is looked for: it comes first in most.
-const MOST_BEFORE: usize = 64;
-
-/// The label of what is written in the memory of an argument.
-fn updated_argument(program: &Program, buffer: BufferId) -> Option<Label> {
-    let allocation = program.allocations.get(program.buffers.allocation_of(buffer)?.index())?;
-    let is_parameter = |of: BufferId| {
-        let at = program.buffers.instruction_of(of)?;
-        (opcode(program, at) == Opcode::PARAMETER && program.is_in_entry(at)).then(|| program.text.op_name(at))
-    };
-    let mut assigned = program.assigned_to(allocation).iter().filter(|_| allocation.is_parameter).take(MOST_BEFORE);
-    let path = assigned.find_map(|own| is_parameter(own.buffer)).filter(|path| !path.is_empty())?;
-    Some(Label::plain(format!("{path}{IN_PLACE}")))
 }
 
 impl Label {

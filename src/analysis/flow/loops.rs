@@ -205,18 +205,21 @@ const MOST_AFTER: u32 = 64;
 
 /// What computes the first array that runs asynchronously from `start` on is handed, where that is no parameter.
 fn handed_to(program: &Program, start: InstructionId) -> Option<InstructionId> {
-    let handed = |at: InstructionId, place: usize| {
-        let from = super::computed(program, Value::whole(operand(program, at, place)?)).at;
-        (opcode(program, from) != Opcode::PARAMETER).then_some(from)
-    };
-    if !program.instructions.operands_of(start).is_empty() {
-        return handed(start, 0);
+    let from = super::computed(program, Value::whole(given_to(program, start, 0)?)).at;
+    (opcode(program, from) != Opcode::PARAMETER).then_some(from)
+}
+
+/// What is given to a computation as one of its parameters by what calls it: an operand of the call, or of the second part
+/// of one that runs asynchronously and is started with nothing.
+pub(super) fn given_to(program: &Program, caller: InstructionId, place: usize) -> Option<InstructionId> {
+    if opcode(program, caller) != Opcode::ASYNC_START || !program.instructions.operands_of(caller).is_empty() {
+        return operand(program, caller, place);
     }
-    let end = program.computations.get(program.computation_of(start)?.index())?.end;
-    let mut after = (start.0 + 1..end.min(start.0.saturating_add(MOST_AFTER))).map(InstructionId);
+    let end = program.computations.get(program.computation_of(caller)?.index())?.end;
+    let mut after = (caller.0 + 1..end.min(caller.0.saturating_add(MOST_AFTER))).map(InstructionId);
     let update =
-        after.find(|&at| opcode(program, at) == Opcode::ASYNC_UPDATE && operand(program, at, 0) == Some(start))?;
-    handed(update, 1)
+        after.find(|&at| opcode(program, at) == Opcode::ASYNC_UPDATE && operand(program, at, 0) == Some(caller))?;
+    operand(program, update, place + 1)
 }
 
 /// The pass that a loop belongs to. JAX before 0.7 names only what is inside: `jit(step)/while` runs `jvp(while)/body/…`.

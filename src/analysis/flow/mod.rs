@@ -14,6 +14,7 @@ mod like_weights;
 pub mod loops;
 pub mod loss_in_parts;
 pub mod made_of;
+mod next_value;
 pub mod norm_of_all;
 pub mod other_result;
 mod read_by;
@@ -40,7 +41,7 @@ fn operand(program: &Program, at: InstructionId, place: usize) -> Option<Instruc
 }
 
 /// Root of a computation.
-fn root(program: &Program, computation: ComputationId) -> Option<InstructionId> {
+pub(super) fn root(program: &Program, computation: ComputationId) -> Option<InstructionId> {
     program.computations.get(computation.index()).map(|c| c.root).filter(|&row| row != NO_ROW).map(InstructionId)
 }
 

@@ -20,6 +20,10 @@ const MOST_HEADS: i64 = 64;
 /// Fewest classes of logits that matter.
 const LEAST_CLASSES: i64 = 1024;
 
+/// Most dimensions above 1 of logits: parts of the batch, heads of a model that says several tokens at once, positions and
+/// classes. Scores of queries in groups for a cache and what is new have more.
+const MOST_OF_LOGITS: usize = 4;
+
 /// Scores by relative position have up to about twice as many keys as positions.
 const MOST_WIDER: i64 = 2;
 
@@ -94,7 +98,7 @@ impl Softmax {
                     let is_batched = products.are_batched(&dimensions);
                     found.crossed.push(Crossed { keys: summed, outline: dimensions.clone(), is_batched });
                 }
-                if summed == widest && widest >= LEAST_CLASSES {
+                if summed == widest && widest >= LEAST_CLASSES && dimensions.len() <= MOST_OF_LOGITS {
                     found.logits_in.extend(program.computation_of(at));
                     if !found.logits.iter().any(|known| known.1 == dimensions) {
                         found.logits.push((widest, dimensions));

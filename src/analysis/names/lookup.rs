@@ -48,6 +48,9 @@ pub fn argument_paths(program: &Program) -> FastMap<i64, String> {
     parameters.par_iter().filter_map(path).collect::<Vec<_>>().into_iter().collect()
 }
 
+/// Place of what is written among the operands of a scatter of one array.
+const UPDATES: usize = 2;
+
 /// The source of a copy, view or asynchronous operation.
 fn source(program: &Program, instruction: InstructionId) -> Option<InstructionId> {
     let operands = program.instructions.operands_of(instruction);
@@ -69,14 +72,38 @@ fn source(program: &Program, instruction: InstructionId) -> Option<InstructionId
         | Opcode::ASYNC_START
         | Opcode::ASYNC_UPDATE
         | Opcode::ASYNC_DONE => Some(InstructionId(first)),
-        // Begins a collective, whose name only the collective has.
         Opcode::FUSION => {
             let called = program.instructions.called_by(instruction).first()?;
-            program.begun_or_ended(InstructionId(program.computations.get(called.index())?.root))
+            let root = InstructionId(program.computations.get(called.index())?.root);
+            // Begins a collective, whose name only the collective has.
+            program.begun_or_ended(root).or_else(|| scattered(program, instruction, root))
         }
         _ => matches!(program.opcode_name(instruction), "reshape" | "transpose" | "convert")
             .then_some(InstructionId(first)),
     }
+}
+
+/// What a fusion around a scatter, its root, writes into places of an array.
+fn scattered(program: &Program, fusion: InstructionId, root: InstructionId) -> Option<InstructionId> {
+    let operand = |at: InstructionId, place: usize| {
+        let row = program.instructions.operands_of(at).get(place).copied().filter(|&row| row != NO_ROW);
+        row.map(InstructionId)
+    };
+    if program.opcode_name(root) != "scatter" {
+        return None;
+    }
+    let mut written = operand(root, UPDATES)?;
+    while program.text.op_name(written).is_empty() {
+        written = match program.opcode_name(written) {
+            "bitcast" | "reshape" | "transpose" | "convert" => operand(written, 0)?,
+            "parameter" => {
+                let place = usize::try_from(*program.instructions.argument.get(written.index())?).ok()?;
+                return operand(fusion, place);
+            }
+            _ => return None,
+        };
+    }
+    Some(written)
 }
 
 /// Whether an operation's name says that it convolves: a matrix product is a convolution, too, once it is compiled for a TPU.

@@ -32,6 +32,15 @@ impl Base {
     pub fn is_memory(&self) -> bool {
         matches!(&self.role, Role::Argument { path, .. } if holds_memory(path))
     }
+
+    /// Whether it is an argument whose name says that it is an average of the weights over many steps, which only its own
+    /// update reads. In 16 bits it hardly moves where its decay is near 1, as bfloat16 has steps of 0.4 %.
+    #[must_use]
+    pub fn is_average_of_weights(&self) -> bool {
+        let Role::Argument { path, .. } = &self.role else { return false };
+        let mut words = path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        words.any(|word| matches!(word, "ema" | "ema_params" | "params_ema" | "polyak" | "average" | "averaged"))
+    }
 }
 
 /// What an always-live allocation is for.

@@ -151,9 +151,10 @@ impl<'a> State<'a> {
             if self.memory.data.iter().any(|data| data.parts == parts) {
                 self.divided_rows.push(row as u32);
             }
-            // The optimizer's state is read by the update alone.
+            // The optimizer's state is read by the update alone, and so are averages of weights.
             let memory = self.memory;
-            is_read_by_layers |= !self.is_state(row) && (memory.trained.is_empty() || memory.roles[row].is_trained);
+            let may_be_read = memory.trained.is_empty() || memory.roles[row].is_trained;
+            is_read_by_layers |= may_be_read && !self.is_state(row) && !self.base(row).is_average_of_weights();
             if memory.roles[row].is_trained
                 && let Some(node) = self.program.buffer_node(self.base(row).buffer)
             {

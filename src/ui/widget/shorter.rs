@@ -2,12 +2,12 @@
 //! scopes and its last part stay, and so does a name; a shape loses its layout and its first dimensions; any other text
 //! loses its end.
 
-use super::telling::IN_PLACE;
+use super::telling::without_end;
 
 /// Forms of a text from the longest on, for a line that shows `kept` characters of it; none for a text that loses its end.
 pub fn forms_of(words: &str, kept: usize) -> Box<dyn Iterator<Item = String> + '_> {
     // What many rows have at their end tells none of them.
-    if let Some(name) = words.strip_suffix(IN_PLACE) {
+    if let Some(name) = without_end(words) {
         return Box::new(std::iter::once(name.to_owned()).chain(forms_of(name, kept)));
     }
     if let Some((name, count)) = counted(words).or_else(|| remarked(words))

@@ -10,7 +10,12 @@ use super::shorter::word_and_number;
 const MOST: usize = 20_000;
 
 /// What the names of many buffers end with.
-pub(super) const IN_PLACE: &str = ", updated in place";
+const ENDS: [&str; 2] = [", updated in place", ", its next value"];
+
+/// A name without what those of many buffers end with; `None` if it has no such end.
+pub(super) fn without_end(text: &str) -> Option<&str> {
+    ENDS.iter().find_map(|end| text.strip_suffix(end))
+}
 
 /// The parts of the texts of a column, each with what it is beside.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +54,7 @@ impl Telling {
 /// What many rows have at their end tells none of them and goes first. A name that words lead to has shorter forms of its
 /// own.
 pub fn forms(text: &str, told: &[usize]) -> impl Iterator<Item = String> {
-    let bare = text.strip_suffix(IN_PLACE);
+    let bare = without_end(text);
     let is_led = text.split_once(": ").is_some_and(|(lead, _)| lead.contains(' '));
     let told: &[usize] = if is_led { &[] } else { told };
     let text = bare.unwrap_or(text);
