@@ -21,7 +21,7 @@ pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_par
                 if Some(computation) == program.entry {
                     return Some(at);
                 }
-                let caller = loops.caller(computation)?;
+                let caller = loops.caller(computation).or_else(|| loops.start(computation))?;
                 if opcode(program, caller) == Opcode::WHILE {
                     let part = loops.part(caller, &value.index)?;
                     if part.role != Role::Unchanged {

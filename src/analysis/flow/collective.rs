@@ -152,15 +152,14 @@ fn is_collective(program: &Program, at: InstructionId) -> bool {
 
 /// The all-gather that a call makes, which may run asynchronously and call another, and what each device gives to it.
 fn called_gather(program: &Program, at: InstructionId) -> Option<(InstructionId, InstructionId)> {
-    let start = if opcode(program, at) == Opcode::ASYNC_UPDATE { operand(program, at, 0)? } else { at };
-    if !matches!(opcode(program, start), Opcode::ASYNC_START | Opcode::CUSTOM_CALL) {
+    if !matches!(opcode(program, at), Opcode::ASYNC_START | Opcode::CUSTOM_CALL) {
         return None;
     }
-    let mut inner = start;
+    let mut inner = at;
     for _ in 0..MOST_CALLS {
         inner = root(program, *program.instructions.called_by(inner).first()?)?;
         if is_all_gather(program, inner) {
-            return Some((inner, given_to(program, start, 0)?));
+            return Some((inner, given_to(program, at, 0)?));
         }
     }
     None

@@ -127,7 +127,7 @@ pub fn data_arguments(
         (mapped.is_some() && first == 1)
             || (!rest.is_empty() && looped.contains(&first))
             || leading.contains(&(size, parts))
-            || (parts > 1 && found_steps.contains(&first))
+            || (parts > 1 && (found_steps.contains(&first) || of_graphs.contains(&first)))
             || are_points()
     };
     let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
@@ -139,10 +139,12 @@ pub fn data_arguments(
             if node.dimensions.is_empty() || !node.element_type.is_array() || is_kept(base) {
                 continue;
             }
-            if node.dimensions.first().is_some_and(|size| of_graphs.contains(size)) {
+            let tiles = tiles_of(*number);
+            // The nodes of one graph, with several samples of what is at each, which are divided.
+            let are_samples_behind = tiles.first().is_some_and(|&parts| parts <= 1) && tiles.get(1) > Some(&1);
+            if node.dimensions.first().is_some_and(|size| of_graphs.contains(size)) && !are_samples_behind {
                 continue;
             }
-            let tiles = tiles_of(*number);
             let mut parts = tiles.first().copied().unwrap_or(1).max(1);
             let mut dimensions = node.dimensions.clone();
             if (parts <= 1 || mapped.is_some()) && comes_second(node, tiles, classes.of(base.buffer) == Class::Cache) {
