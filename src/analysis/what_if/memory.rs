@@ -14,15 +14,15 @@ use super::follows::{Divided, Follows};
 use super::global_batch::GlobalBatch;
 use super::head_size::Heads;
 use super::lodgers::{Housed, Lodger, end_early, is_alike, lodgers_of};
+use super::named::ArgumentRows;
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::resize;
 use super::saved_for_backward::{SavedForBackward, is_among};
 use super::segments::{self, Named, Segments};
 use super::shapes::Shapes;
-use super::state::ArgumentRows;
 use super::turn::Turn;
-use crate::analysis::class::Class;
+use crate::analysis::class::{Class, Classes};
 use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::Pass;
@@ -68,6 +68,8 @@ pub(super) struct ShortRole {
     pub is_donated: bool,
     /// Whether it is a trained weight.
     pub is_trained: bool,
+    /// Class of its own buffer.
+    pub class: Class,
     /// Whether its result, if it is one, is the largest in it, or another form of the same array.
     pub is_own: bool,
 }
@@ -306,7 +308,7 @@ impl Memory {
         let is_weight =
             |base: &Base| matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) == Class::Weight;
         let trained: Vec<usize> = (0..base.len()).filter(|&row| trains && is_weight(&base[row])).collect();
-        let mut roles: Vec<ShortRole> = base.iter().map(|base| short_role(program, base)).collect();
+        let mut roles: Vec<ShortRole> = base.iter().map(|base| short_role(program, classes, base)).collect();
         for &row in &trained {
             roles[row].is_trained = true;
         }
@@ -575,7 +577,7 @@ impl Memory {
 }
 
 /// What a row of the base is for, but for whether it is trained.
-fn short_role(program: &Program, base: &Base) -> ShortRole {
+fn short_role(program: &Program, classes: &Classes, base: &Base) -> ShortRole {
     let (is_argument, is_donated) = match base.role {
         Role::Argument { is_donated, .. } => (true, is_donated),
         _ => (false, false),
@@ -584,7 +586,7 @@ fn short_role(program: &Program, base: &Base) -> ShortRole {
     let size = |buffer| program.buffers.size_of(buffer);
     let is_own = base.largest == base.buffer
         || (size(base.largest) == size(base.buffer) && count(base.largest) == count(base.buffer));
-    ShortRole { is_argument, is_donated, is_own, is_trained: false }
+    ShortRole { is_argument, is_donated, is_own, is_trained: false, class: classes.of(base.buffer) }
 }
 
 /// The always-live allocations of a space.

@@ -38,6 +38,7 @@ mod lent;
 mod lodgers;
 mod memory;
 mod micro;
+mod named;
 mod order_of_logits;
 mod outcome;
 mod outer_loop;

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 use std::hash::Hash;
-use std::sync::Arc;
 
-use super::base::{Base, Role};
+use super::base::Base;
 use super::edit::{Arguments, Edit};
 use super::lodgers::Lent;
 use super::memory::{Item, Memory, Owner};
@@ -37,17 +36,6 @@ pub struct Kinds {
     pub parts: bool,
     /// A buffer was dropped or freed by hand, which is exact.
     pub by_hand: bool,
-}
-
-/// The arguments that some names mean.
-#[derive(Debug, Default)]
-pub(super) struct ArgumentRows {
-    /// Rows of the memory's base, ascending.
-    pub rows: Vec<u32>,
-    /// The first name that no argument has.
-    pub unknown: Option<String>,
-    /// Whether the names begin no argument, but are keys inside the paths of these.
-    pub are_keys: bool,
 }
 
 /// The memory after some changes.
@@ -372,43 +360,6 @@ impl<'a> State<'a> {
     pub(super) fn items_of<F: Fn(Owner) -> bool>(&self, accept: F) -> impl Iterator<Item = usize> + use<'a, F> {
         let items: &'a [Item] = &self.memory.items;
         (0..items.len()).filter(move |&i| accept(items[i].owner))
-    }
-
-    /// Rows of the arguments named; gives no prediction if a name matches none.
-    pub(super) fn arguments(&mut self, arguments: &Arguments) -> Arc<ArgumentRows> {
-        let memory = self.memory;
-        let named = memory.named_arguments.value(arguments, || {
-            let rows = |accept: &dyn Fn(&str) -> bool| -> Vec<u32> {
-                memory.arguments(accept).map(|row| row as u32).collect()
-            };
-            let begin = rows(&|path| arguments.include(path));
-            let is_known = |start: &str| memory.arguments(|path| path.starts_with(start)).next().is_some();
-            let unknown = arguments.0.iter().find(|start| start.as_str() != "*" && !is_known(start)).cloned();
-            let by_key = if begin.is_empty() { rows(&|path| arguments.name_by_key(path)) } else { Vec::new() };
-            let are_keys = !by_key.is_empty();
-            ArgumentRows { rows: if are_keys { by_key } else { begin }, unknown, are_keys }
-        });
-        let rows = &named.rows;
-        if named.are_keys {
-            let path = |row: &u32| match &memory.base[*row as usize].role {
-                Role::Argument { path, .. } => path.as_str(),
-                _ => "",
-            };
-            let first = rows.first().map(path).unwrap_or_default();
-            let more = if rows.len() > 1 { format!(" and {} more", rows.len() - 1) } else { String::new() };
-            self.warn(format!("no argument begins with {arguments}, which is taken for a key: {first}{more}"));
-        } else if let Some(start) = named.unknown.as_ref().filter(|_| !rows.is_empty()) {
-            self.warn(format!("no argument begins with {start}"));
-        } else if !arguments.is_all() && rows.is_empty() {
-            let all = self.memory.base.iter().filter_map(|base| match &base.role {
-                Role::Argument { path, .. } => Some(path.split(['[', '.']).next().unwrap_or_default().to_owned()),
-                _ => None,
-            });
-            self.find_nothing(&format!("no argument begins with {arguments}"), all);
-        } else if rows.is_empty() {
-            self.warn("the program has no arguments".to_owned());
-        }
-        named
     }
 
     fn donate(&mut self, arguments: &Arguments) {
