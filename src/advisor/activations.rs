@@ -23,7 +23,7 @@ use crate::analysis::names::pass::{AGAIN, Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
 use crate::analysis::what_if::{Base, Checkpoint, Depth, Edit, Role};
-use crate::model::{BufferId, Bytes, outline, percent, thousands};
+use crate::model::{BufferId, Bytes, FastSet, outline, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "activations";
@@ -74,17 +74,20 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let bytes: u64 = held.iter().map(|t| t.size).total();
     let all: u64 = all.iter().map(|t| t.size).total();
     let is_cause = case.is_share(bytes, OWN_SHARE) && (case.is_share(all, SHARE) || scan_saves_much(case));
-    recomputed(case, findings, if is_cause { 0 } else { bytes });
+    recomputed(case, findings, if is_cause { &[] } else { &held });
     if !is_cause {
         return;
     }
     let mut finding = case.finding(NAME);
     let saved_by_scans: u64 = held.iter().filter(|t| kept.is_stack_of_layers(t.family)).map(|t| t.size).total();
     let saved_by_loops: u64 = held.iter().copied().filter(is_stack).map(|t| t.size).total();
+    // What is filled at another time than the peak is not part of it.
+    let at_peak: FastSet<u32> = case.peak.iter().map(|t| t.family as u32).collect();
+    let is_at_peak = |stack: &Stack| at_peak.contains(&stack.family);
     let is_open = if saved_by_scans.saturating_mul(2) > bytes {
-        scans(case, &mut finding, saved_by_scans, &|stack| !stack.is_in_layer)
+        scans(case, &mut finding, saved_by_scans, &|stack| !stack.is_in_layer && is_at_peak(stack))
     } else if saved_by_loops.saturating_mul(2) > bytes && steps_help_more(case, &held) {
-        scans(case, &mut finding, saved_by_loops, &|_| true)
+        scans(case, &mut finding, saved_by_loops, &is_at_peak)
     } else {
         layers(case, &mut finding, &held, bytes)
     };
@@ -119,9 +122,10 @@ fn scan_saves_much(case: &ProgramContext<'_>) -> bool {
     }
 }
 
-/// Reports values that the backward pass recomputes and holds at once; `kept` are the bytes that it keeps besides, if no
+/// Reports values that the backward pass recomputes and holds at once; `beside` are those that it keeps besides, if no
 /// finding of their own reports them.
-fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64) {
+fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, beside: &[&AtPeak]) {
+    let kept = beside.iter().map(|t| t.size).total();
     let saved = &case.memory.kept;
     let is_recomputed = |family: usize| saved.passes.get(family) == Some(&Pass::Recomputed);
     // Weights that are gathered once more have a rule of their own.
@@ -188,7 +192,8 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64)
         finding.advice.extend(micro(case));
     }
     finding.changes_results = ChangesResults::No;
-    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    let named = if is_at_once || alike.is_some() { &[] } else { beside };
+    finding.buffers = held.iter().chain(named).map(|t| t.buffer).collect();
     findings.push(finding);
 }
 
@@ -236,6 +241,9 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
         ));
     }
     if summed > 1 && batch_size::micro_batches(case).next().is_none() {
+        if case.memory.leaves_samples_out(case.program) {
+            return None;
+        }
         return Some(format!(
             "the {summed} micro-batches have one sample each and cannot be smaller: a shorter sequence, or one that is divided over devices"
         ));

@@ -10,11 +10,12 @@ use super::library::{KerasAttention, Library};
 use super::precision::computes_in_16_bits;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
+use crate::analysis::flow::{Value, computed};
 use crate::analysis::names::lookup::is_draw;
 use crate::analysis::once::once;
 use crate::analysis::what_if::saved_for_backward::BLOCK;
 use crate::analysis::what_if::{Checkpoint, EVERY, Edit};
-use crate::model::{Bytes, FastSet, InstructionId, Program, ShapeNode, outline, percent};
+use crate::model::{Bytes, FastSet, InstructionId, NO_ROW, Program, ShapeNode, outline, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "attention_scores";
@@ -94,11 +95,17 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     // So does what dropout draws for each of them.
     let (others, scores): (Vec<&AtPeak>, Vec<&AtPeak>) = scores.into_iter().partition(|t| is_drawn(case, t));
     let (drawn, scores) = if scores.is_empty() { (0, others) } else { (drawn, scores) };
+    // And a bias, such as one by relative position, where that is spread before it is added.
+    let (spread, scores): (Vec<&AtPeak>, Vec<&AtPeak>) = scores.into_iter().partition(|t| is_spread(case, t));
+    let (spread, scores) = if scores.is_empty() { (scores, spread) } else { (spread, scores) };
+    let spread = spread.iter().map(|t| t.size).total();
     let filled: u64 = fills.iter().map(|t| t.size).total();
     let mut more = String::new();
-    for (bytes, what) in
-        [(filled, "what a mask fills in, broadcast to their shape"), (drawn, "what dropout draws for each of them")]
-    {
+    for (bytes, what) in [
+        (filled, "what a mask fills in, broadcast to their shape"),
+        (spread, "a bias, broadcast to their shape"),
+        (drawn, "what dropout draws for each of them"),
+    ] {
         if case.is_worth(bytes) {
             let _ = write!(more, ", and {} more is {what}", Bytes(bytes).short());
         }
@@ -143,6 +150,18 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results = if has_dropout(case) || is_rounded { ChangesResults::Maybe } else { ChangesResults::No };
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
+}
+
+/// Whether a temporary with the shape of scores is a smaller array, broadcast to it, or a copy of that.
+fn is_spread(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+    let program = case.program;
+    let made = || {
+        let at = computed(program, Value::of_buffer(program, t.buffer)?).at;
+        let from = program.instructions.operands_of(at).first().filter(|&&row| row != NO_ROW)?;
+        let elements = program.shape_of(InstructionId(*from))?.root().element_count();
+        (program.opcode_name(at) == "broadcast").then_some(elements)
+    };
+    made().is_some_and(|elements| elements > 1)
 }
 
 /// Whether a temporary with the shape of scores is made of random bits.

@@ -1,5 +1,7 @@
 //! Rule `batch`: buffers that scale with the batch, and the largest batch that fits.
 
+use std::fmt::Write as _;
+
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::ProgramContext;
@@ -29,19 +31,18 @@ fn in_units(case: &ProgramContext<'_>, size: i64) -> i64 {
     size - size % case.memory.micro_batches(case.program)
 }
 
+/// Why a larger batch of a program that trains may fit.
+pub const WITH_MORE_RECOMPUTED: &str = ", as the compiler may recompute more";
+
 /// Whether a batch of another size is one whose memory cannot be told from that of the present one.
 fn is_beyond(case: &ProgramContext<'_>, now: i64, size: i64) -> bool {
     case.memory.is_folded(case.program, size) != case.memory.is_folded(case.program, now)
 }
 
-/// Largest batch per device that may fit if the compiler recomputes all it can.
+/// Largest batch per device that may fit: as far as is known, and if the compiler recomputes all it can.
 #[must_use]
 pub fn largest_maybe(case: &ProgramContext<'_>) -> Option<i64> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
-    // Without a backward pass there is nothing to recompute.
-    if !case.memory.has_backward() {
-        return largest(case).map(|(size, _)| size);
-    }
     let may_fit =
         |edits: &[Edit]| matches!(case.try_to(edits, Depth::Estimate).verdict, TryVerdict::Fits | TryVerdict::MayFit);
     search(case, now, &may_fit).map(|size| in_units(case, size))
@@ -258,7 +259,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         Some((size, now)) if size < now && size > 0 => format!("; {} {unit} is predicted to fit", up_to(size)),
         Some((0, _)) => match largest_maybe(case) {
             Some(size) if size > 0 => {
-                format!("; {} {unit} cannot be ruled out, as the compiler may recompute more", up_to(size))
+                let why = if case.memory.has_backward() { WITH_MORE_RECOMPUTED } else { "" };
+                format!("; {} {unit} cannot be ruled out{why}", up_to(size))
             }
             _ => format!("; not even a batch of {micro} fits"),
         },
@@ -294,9 +296,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     if micro > 1 {
         let how = if case.memory.written_out(case.program).is_some() { "" } else { " one after the other" };
-        let multiple =
-            format!(" The step runs on {micro} micro-batches{how}, so the batch stays a multiple of {micro}.");
-        finding.why.push_str(&multiple);
+        let _ = if case.memory.leaves_samples_out(case.program) {
+            let used = count(now / micro);
+            write!(
+                finding.why,
+                " The step uses {used} of the {} samples that it is given, and leaves out the others.",
+                count(now)
+            )
+        } else {
+            write!(
+                finding.why,
+                " The step runs on {micro} micro-batches{how}, so the batch stays a multiple of {micro}."
+            )
+        };
     }
     let results = if case.normalises_over_the_batch() {
         "change results only a little"

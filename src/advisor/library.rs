@@ -232,8 +232,11 @@ impl Library {
             Self::Equinox | Self::Haliax => {
                 "Equinox: `eqx.filter_jit(donate=\"all\")` on the step; with `donate=\"all-except-first\"` nothing of the first argument is donated, such as the model where that is passed first".to_owned()
             }
+            Self::Tunix => format!(
+                "`{by}` of `nnx.jit`{where_from}, in a trainer derived from Tunix' `PeftTrainer`, which compiles its step with the optimizer donated alone; not where rollouts use the same weights"
+            ),
             // `nnx.jit` takes the same.
-            Self::Nnx | Self::Tunix => {
+            Self::Nnx => {
                 format!(
                     "`{by}` of `jax.jit` or `nnx.jit`, whichever compiles the step{where_from}"
                 )
@@ -255,7 +258,7 @@ impl Library {
             }
             Self::Tunix => {
                 format!(
-                    "Tunix: `gradient_accumulation_steps{steps}` of the `TrainingConfig`, with the batch divided by it; for reinforcement learning `train_micro_batch_size`"
+                    "Tunix: `gradient_accumulation_steps{steps}` of the `TrainingConfig`, with the batch divided by it; for reinforcement learning `train_micro_batch_size` of the `RLTrainingConfig` instead"
                 )
             }
             _ => "`jax.lax.scan` over the parts, or `optax.MultiSteps`".to_owned(),

@@ -124,6 +124,8 @@ pub struct BatchFit {
     pub sharing: i64,
     /// How many micro-batches the step runs it in; 1 if it runs it as one.
     pub micro_batches: i64,
+    /// Whether the program trains, so that the compiler can recompute what it keeps for the backward pass.
+    pub may_recompute: bool,
     /// Whether the step may run on parts of it, one after the other, and add up their gradients: not where it has none, or
     /// collects its samples itself.
     pub may_be_divided: bool,
@@ -225,8 +227,20 @@ fn batch_fit(case: &ProgramContext<'_>) -> Option<BatchFit> {
     let may_fit = batch_size::largest_maybe(case)?.max(largest);
     let may_be_divided = case.memory.has_backward() && batch_size::micro_batches(case).next().is_some();
     let sharing = batch_size::sharing(case);
-    let micro_batches = case.memory.micro_batches(case.program);
-    Some(BatchFit { program: case.row, now, largest, may_fit, is_guess, sharing, micro_batches, may_be_divided })
+    let is_part = case.memory.leaves_samples_out(case.program);
+    let micro_batches = if is_part { 1 } else { case.memory.micro_batches(case.program) };
+    let may_recompute = case.memory.has_backward();
+    Some(BatchFit {
+        program: case.row,
+        now,
+        largest,
+        may_fit,
+        is_guess,
+        sharing,
+        micro_batches,
+        may_recompute,
+        may_be_divided,
+    })
 }
 
 /// Sorts findings: most severe first, causes before remedies, then by bytes; of two within 10 % of each other, the one

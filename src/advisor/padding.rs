@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::alternatives;
-use crate::analysis::chosen_layout::{ATTENTION, CONVOLUTION};
+use crate::analysis::chosen_layout::{ATTENTION, CONVOLUTION, KERNEL};
 use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Bytes, FastSet, ShapeNode, percent};
 
@@ -45,7 +45,7 @@ impl Waste {
 /// What helps where the compiler chooses the layout.
 fn of_fixed(words: &str, Rounded { size, padded, .. }: Rounded) -> Option<String> {
     match words {
-        ATTENTION => None,
+        ATTENTION | KERNEL => None,
         CONVOLUTION => Some(format!(
             "a `reshape` between convolutions is undone by the next one, and {size} takes as much there as {padded}: where these are channels, fewer positions with more channels (blocks of 2 × 2 pixels moved into the channels, space to depth) hold as much data in less memory"
         )),
@@ -128,7 +128,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 let bytes = Bytes(waste.fixed).short();
                 let _ = write!(
                     finding.why,
-                    " {bytes} of it lie in what {words} takes and makes, in a layout that the compiler chooses."
+                    " {bytes} of it lie in what {words} takes and makes, in the layout that it needs."
                 );
                 finding.advice.extend(of_fixed(words, *rounded));
             }

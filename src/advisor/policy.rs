@@ -10,7 +10,7 @@ use crate::analysis::flow::Value;
 use crate::analysis::names::pass::{AGAIN, Pass};
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::analysis::what_if::{Checkpoint, Edit};
-use crate::model::{BufferId, FastSet};
+use crate::model::{BufferId, Bytes, FastSet};
 
 /// Share of what is kept from which on a policy that keeps it saves nothing.
 const NEARLY_ALL: f64 = 0.95;
@@ -19,14 +19,14 @@ const NEARLY_ALL: f64 = 0.95;
 pub const GROUPS: &str = "the layers are checkpointed already, and what is kept are mostly their inputs: checkpoints around groups of two or more layers keep fewer of them";
 
 /// What to say of policies where a finding's buffers are kept for the backward pass; `None` where none helps.
-pub fn of_checkpoints(case: &ProgramContext<'_>, finding: &Finding) -> Option<&'static str> {
+pub fn of_checkpoints(case: &ProgramContext<'_>, finding: &Finding) -> Option<String> {
     // MaxText has policies of its own, of which `minimal` keeps products with weights.
     if Library::of(case) == Library::MaxText || is_simulation(case) {
         return None;
     }
     let own: FastSet<BufferId> = finding.buffers.iter().copied().collect();
     let held: Vec<&AtPeak> = case.peak.iter().filter(|t| own.contains(&t.buffer)).collect();
-    if are_steps_checkpointed(case) { further(case, &held) } else { cheap(case, &held) }
+    if are_steps_checkpointed(case) { further(case, &held).map(str::to_owned) } else { cheap(case, &held) }
 }
 
 /// What is left where layers are checkpointed already.
@@ -44,7 +44,7 @@ fn further(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<&'static str> 
 }
 
 /// A policy that keeps products, of matrices or as convolutions, and has the rest computed again.
-fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<&'static str> {
+fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
     let named = |end: &str| held.iter().filter(|t| case.name(t.family).ends_with(end)).map(|t| t.size).total();
     let all: u64 = held.iter().map(|t| t.size).total();
     let scores = &case.memory.kept.scores;
@@ -52,9 +52,12 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<&'static str> {
     let convolutions = named("conv_general_dilated");
     if convolutions > named("dot_general") && !are_scores_kept {
         // `dots_with_no_batch_dims_saveable` keeps none of them, `dots_saveable` all.
-        return (convolutions <= all / 2).then_some(
-            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_saveable` keeps the results of convolutions and recomputes what follows them, such as norms and activation functions",
-        );
+        return (convolutions <= all / 2).then(|| {
+            format!(
+                "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_saveable` keeps the results of convolutions ({}) and recomputes what follows them, such as norms and activation functions",
+                Bytes(convolutions).short()
+            )
+        });
     }
     let labels = case.analysis.labels(case.program);
     let is_score = |t: &AtPeak| is_among(scores, t.family);
@@ -69,11 +72,11 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<&'static str> {
     if is_largest || products as f64 >= all as f64 * NEARLY_ALL {
         return None;
     }
-    Some(if are_scores_kept {
-        "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest, including attention scores"
-    } else {
-        "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights and recomputes the rest"
-    })
+    let of_them = if case.is_worth(products) { format!(" ({})", Bytes(products).short()) } else { String::new() };
+    let and_scores = if are_scores_kept { ", including attention scores" } else { "" };
+    Some(format!(
+        "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights{of_them} and recomputes the rest{and_scores}"
+    ))
 }
 
 /// Whether layers are checkpointed, or the steps of the loops over them: not where only a loop as a whole is, as in a

@@ -16,17 +16,33 @@ const NOTABLY: f64 = 1.05;
 /// Most arrays that a layer takes as its input, such as nodes and edges of a graph, with a copy of one.
 const MOST_INPUTS: usize = 3;
 
+/// Fewest values that each layer keeps on average where a checkpoint around it frees any.
+const KEPT_OF_BLOCK: usize = 2;
+
 /// Patterns of the layers that hold some temporaries, such as `layer_*`, those that hold most first; empty if no layers
 /// repeat.
 pub(super) fn patterns(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<String> {
-    let mut patterns: BTreeMap<&str, u64> = BTreeMap::new();
+    #[derive(Default)]
+    struct Held<'a> {
+        bytes: u64,
+        values: usize,
+        layers: BTreeSet<&'a str>,
+    }
+    let mut patterns: BTreeMap<&str, Held<'_>> = BTreeMap::new();
     for t in held {
         if let Some(layer) = case.memory.kept.layer(t.family) {
             let entry = patterns.entry(layer.pattern.as_str()).or_default();
-            *entry = entry.saturating_add(t.size);
+            entry.bytes = entry.bytes.saturating_add(t.size);
+            entry.values += 1;
+            entry.layers.insert(&layer.name);
         }
     }
-    let mut patterns: Vec<(u64, &str)> = patterns.into_iter().map(|row| (row.1, row.0)).collect();
+    // A layer that keeps one value, such as a product's result, keeps it with a checkpoint too: what comes next reads it.
+    let keeps_several = |held: &Held<'_>| held.values >= KEPT_OF_BLOCK * held.layers.len();
+    if patterns.values().any(keeps_several) {
+        patterns.retain(|_, held| keeps_several(held));
+    }
+    let mut patterns: Vec<(u64, &str)> = patterns.into_iter().map(|row| (row.1.bytes, row.0)).collect();
     patterns.sort_by_key(|&(bytes, pattern)| (Reverse(bytes), Reverse(pattern)));
     patterns.into_iter().map(|row| row.1.to_owned()).collect()
 }

@@ -161,6 +161,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 /// Least share of allocated bytes of temporaries that no other finding names.
 const OTHERS: f64 = 0.20;
 
+/// The same, where most of them are alike: many small ones of one operation are one cause.
+const OF_ONE_KIND: f64 = 0.10;
+
 /// Share of the largest of them from which another cause comes first: what can be changed says more than what is there.
 const CLEARLY_LESS: f64 = 0.67;
 
@@ -181,11 +184,14 @@ fn others(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let held: Vec<&AtPeak> = case.peak.iter().filter(|t| !named.contains(&t.buffer)).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     let all = case.peak.iter().map(|t| t.size).total();
-    if !case.is_share(bytes, OTHERS) {
+    if !case.is_share(bytes, OF_ONE_KIND) {
+        return;
+    }
+    let kinds = Kinds::new(case, &held);
+    if !case.is_share(bytes, OTHERS) && !kinds.are_alike() {
         return;
     }
     let mut finding = case.finding(NAME);
-    let kinds = Kinds::new(case, &held);
     // One thing is a cause by its own bytes; a mixture comes after what is one.
     let of_one_kind = kinds.largest();
     case.stake(&mut finding, of_one_kind.unwrap_or(bytes));

@@ -75,8 +75,17 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         let state = words(&rows, is_average);
         finding.title = format!("Shard {state} over the {holders} devices{over} (ZeRO): {}", finding.less(""));
+        let copied = (bytes - bytes / u64::from(holders)).saturating_sub(saved);
+        let allowance = if case.is_worth(copied) {
+            format!(
+                "; where there is room, the compiler copies the weights for that: the saving allows {} for it",
+                Bytes(copied).short()
+            )
+        } else {
+            String::new()
+        };
         finding.why = format!(
-            "{} of {state} ({what}) is the same on {holds}, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered; where there is room, the compiler copies the weights for that, which the saving allows for.",
+            "{} of {state} ({what}) is the same on {holds}, but only the update reads it. Sharded, each device updates its part of the weights, which are then all-gathered{allowance}.",
             Bytes(bytes).short(),
         );
     }

@@ -1,9 +1,12 @@
 //! Arrays whose layout the compiler chooses and a program can hardly change: what its own decompositions of matrices,
 //! convolutions and attention take and make.
 
+use std::collections::HashSet;
+
 use crate::analysis::ProgramAnalysis;
+use crate::analysis::flow::{Value, computed};
 use crate::analysis::names::lookup::is_convolution;
-use crate::model::{BufferId, FastMap, FastSet, InstructionId, NO_ROW, Opcode, Program, outline};
+use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, outline};
 
 /// Decompositions by the targets of their calls, in words.
 const TARGETS: [(&str, &str); 4] = [
@@ -16,6 +19,9 @@ const TARGETS: [(&str, &str); 4] = [
 /// What a convolution is called in words.
 pub const CONVOLUTION: &str = "a convolution";
 
+/// What a kernel of the program's own is called in words.
+pub const KERNEL: &str = "a kernel";
+
 /// What attention is called in words.
 pub const ATTENTION: &str = "attention";
 
@@ -24,33 +30,33 @@ pub const ATTENTION: &str = "attention";
 pub struct ChosenLayouts {
     /// What decomposes an array, in words, by the instruction that computes the array.
     decomposed: FastMap<InstructionId, &'static str>,
-    /// Instructions whose results a convolution makes or takes.
-    convolved: FastSet<InstructionId>,
+    /// Instructions whose results a convolution or a kernel makes or takes, with which it is.
+    fixed: FastMap<InstructionId, &'static str>,
 }
 
 impl ChosenLayouts {
     /// Looks for them. It reads the name of every operation, which takes some milliseconds for a large program.
     #[must_use]
     pub fn new(program: &Program) -> Self {
-        let (mut decomposed, mut convolved) = (FastMap::default(), FastSet::default());
+        let (mut decomposed, mut fixed) = (FastMap::default(), FastMap::default());
         for at in program.instructions.ids() {
             let decomposes = decomposes(program, at);
-            if decomposes.is_none() && !is_convolution(&program.text.op_name(at)) {
-                continue;
-            }
-            let read = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
-            let read = read.map(|&row| InstructionId(row));
-            if let Some(words) = decomposes {
-                decomposed.insert(at, words);
-                for row in read {
-                    decomposed.entry(row).or_insert(words);
-                }
-            } else {
-                convolved.insert(at);
-                convolved.extend(read);
+            let words = match decomposes {
+                Some(words) => words,
+                None if is_kernel(program, at) => KERNEL,
+                None if is_convolution(&program.text.op_name(at)) => CONVOLUTION,
+                None => continue,
+            };
+            let of = if decomposes.is_some() { &mut decomposed } else { &mut fixed };
+            of.insert(at, words);
+            for &row in program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW) {
+                // What is taken, and what it is a copy of.
+                let taken = InstructionId(row);
+                of.entry(taken).or_insert(words);
+                of.entry(computed(program, Value::whole(taken)).at).or_insert(words);
             }
         }
-        Self { decomposed, convolved }
+        Self { decomposed, fixed }
     }
 
     /// The decomposition of matrices that makes a buffer or takes it as it is, in words.
@@ -66,10 +72,11 @@ impl ChosenLayouts {
         let are_scores = || {
             let softmax = analysis.labels(program).softmaxes.of(program);
             let outline = program.buffer_node(buffer).map(|node| outline(&node.dimensions));
-            outline.is_some_and(|outline| softmax.scores.contains(&outline) || softmax.are_batched(&outline))
+            outline
+                .is_some_and(|outline| softmax.are_scores(&outline, &HashSet::new()) || softmax.are_batched(&outline))
         };
         self.decomposed_by(program, buffer)
-            .or_else(|| self.convolved.contains(&at).then_some(CONVOLUTION))
+            .or_else(|| self.fixed.get(&at).copied())
             .or_else(|| are_scores().then_some(ATTENTION))
     }
 
@@ -80,6 +87,12 @@ impl ChosenLayouts {
         let first = found.next()?;
         (2 * (1 + found.count()) > buffers.len()).then_some(first)
     }
+}
+
+/// Whether an instruction is a kernel that the program brings along: its operands and results are in rows, whatever that takes.
+fn is_kernel(program: &Program, at: InstructionId) -> bool {
+    program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL)
+        && program.text.custom_call_target(at) == "tpu_custom_call"
 }
 
 /// What a call of a decomposition is, in words.

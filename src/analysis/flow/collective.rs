@@ -1,6 +1,7 @@
 //! Collectives: what brings together the parts of an array that devices have, or exchanges them, on its own or beside other
 //! work.
 
+use super::argument::fetched_in_slices;
 use super::loops::given_to;
 use super::{MAX_STEPS, Value, computed, opcode, operand, root};
 use crate::model::{BufferId, Computation, InstructionId, Opcode, Program};
@@ -96,14 +97,15 @@ fn taken_by(program: &Program, fusion: InstructionId, collective: InstructionId)
     operand(program, fusion, *program.instructions.argument.get(parameter.index())? as usize)
 }
 
-/// As [`computed`], also back through fusions that only carry the value on to a collective.
+/// As [`computed`], also back through fusions that only carry the value on to a collective, and slices that are joined.
 fn before_collectives(program: &Program, value: Value) -> Value {
     let mut value = computed(program, value);
     for _ in 0..MAX_STEPS {
-        match beside(program, &value) {
-            Some(Beside::Taken(from)) => value = computed(program, from),
+        value = match (beside(program, &value), fetched_in_slices(program, value.at)) {
+            (Some(Beside::Taken(from)), _) => computed(program, from),
+            (None, Some(whole)) => computed(program, Value::whole(whole)),
             _ => break,
-        }
+        };
     }
     value
 }

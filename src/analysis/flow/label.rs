@@ -12,7 +12,7 @@ use super::by_softmax::{LOGITS, Softmaxes};
 use super::collective::{NamedBy, is_all_gather, is_exchange, named_by};
 use super::copied_state::copied_state;
 use super::kernel::kernel_behind;
-use super::like_weights::{like_weights, weights_like};
+use super::like_weights::{like_weights, like_whole_weights, weights_like};
 use super::loops::{Loops, Part, Role};
 use super::next_value::{IN_PLACE, NEXT_VALUE, next_value, updated_argument};
 use super::other_result::other_result;
@@ -656,10 +656,15 @@ fn moved(program: &Program, value: &Value) -> Option<InstructionId> {
     is_of_one.then(|| moved_by(program, value.at, false)).flatten()
 }
 
-/// The weight, or weights, of which a product of the backward pass makes the gradient: it has their dimensions.
+/// The weight, or weights, of which a product of the backward pass makes the gradient, which may be summed over devices: it
+/// has their dimensions, or those of what is divided over devices as a whole.
 fn gradient_of(program: &Program, value: &Value, op_name: &str) -> Option<String> {
-    let is_backward = pass_of(op_name) == Pass::Backward && is_product(program, value.at);
-    like_weights(program, node_at(program, value.at, &value.index).filter(|_| is_backward)?)
+    let is_sum = program.opcode_name(value.at).starts_with("all-reduce");
+    let summed = || operand(program, value.at, 0).map(|from| super::computed(program, Value::whole(from)).at);
+    let made = if is_sum { summed()? } else { value.at };
+    let is_backward = pass_of(op_name) == Pass::Backward && is_product(program, made);
+    let node = node_at(program, value.at, &value.index).filter(|_| is_backward)?;
+    like_weights(program, node).or_else(|| like_whole_weights(program, node))
 }
 
 /// Whether an array has all dimensions of another.

@@ -191,6 +191,13 @@ pub fn first_word(path: &str) -> &str {
     path.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")
 }
 
+/// Whether an argument's path says that it is an average of the weights over many steps.
+#[must_use]
+pub fn is_average(path: &str) -> bool {
+    let mut words = path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.any(|word| matches!(word, "ema" | "ema_params" | "params_ema" | "polyak" | "average" | "averaged"))
+}
+
 /// Whether a path has more than one word.
 #[must_use]
 pub fn is_nested(path: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Always-live allocations, and what each is for.
 
-use crate::analysis::names::argument::{holds_memory, holds_state};
+use crate::analysis::names::argument::{holds_memory, holds_state, is_average};
 use crate::model::{AllocationId, BufferId, ShapeNode};
 
 /// An always-live allocation.
@@ -37,9 +37,7 @@ impl Base {
     /// update reads. In 16 bits it hardly moves where its decay is near 1, as bfloat16 has steps of 0.4 %.
     #[must_use]
     pub fn is_average_of_weights(&self) -> bool {
-        let Role::Argument { path, .. } = &self.role else { return false };
-        let mut words = path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        words.any(|word| matches!(word, "ema" | "ema_params" | "params_ema" | "polyak" | "average" | "averaged"))
+        matches!(&self.role, Role::Argument { path, .. } if is_average(path))
     }
 }
 

@@ -7,7 +7,7 @@ use super::memory::{Memory, Owner};
 use super::state::State;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::once::once;
-use crate::model::{FastSet, Opcode, Program, ShapeNode, outline};
+use crate::model::{FastSet, InstructionId, Opcode, Program, ShapeNode, outline};
 
 /// Share of the bytes of temporaries that must hold a part of the batch.
 const MOST: f64 = 0.7;
@@ -27,6 +27,25 @@ impl Memory {
     pub fn micro_batches(&self, program: &Program) -> i64 {
         let batch = self.data.first().map_or(1, super::batch::DataArgument::batch);
         self.part_of_batch(program).map_or(1, |part| batch / part.max(1)).max(1)
+    }
+
+    /// Whether the step uses only a part of the samples that it is given, as its argument is cut off: no loop goes over the
+    /// others, nor are they cut out elsewhere.
+    #[must_use]
+    pub fn leaves_samples_out(&self, program: &Program) -> bool {
+        let Some(part) = self.part_of_batch(program).filter(|_| self.parts_of_loop.is_none()) else { return false };
+        let Some(data) = self.data.first().filter(|data| data.parts > 1 || !data.by_name) else { return false };
+        let given = self.base.get(data.base as usize).and_then(|base| program.buffers.instruction_of(base.buffer));
+        let (Some(given), Some(entry)) = (given, program.entry_computation()) else { return false };
+        let reads = |at: &InstructionId| program.instructions.operands_of(*at).contains(&given.0);
+        let readers = (entry.start..entry.end).map(InstructionId).filter(reads);
+        let (mut cut, mut others) = (0, 0);
+        for reader in readers {
+            let is_cut = program.opcode_name(reader) == "slice"
+                && program.shape_of(reader).is_some_and(|shape| shape.root().dimensions.first() == Some(&part));
+            *(if is_cut { &mut cut } else { &mut others }) += 1;
+        }
+        cut == 1 && others == 0
     }
 
     /// Whether the batch counts rows of state that the program passes on, such as environments, rather than samples: what is

@@ -40,8 +40,12 @@ impl Memory {
             return None;
         }
         let layers = self.kept.stacks.iter().map(|stack| stack.layers);
-        let parts = self.parts_of_loop.unwrap_or(1);
-        once(&self.global_batch, || GlobalBatch::new(program, &self.base, (&self.data, parts), layers)).as_ref()
+        once(&self.global_batch, || {
+            let is_part = self.leaves_samples_out(program);
+            let parts = if is_part { self.micro_batches(program) } else { self.parts_of_loop.unwrap_or(1) };
+            GlobalBatch::new(program, &self.base, (&self.data, parts), layers)
+        })
+        .as_ref()
     }
 
     /// Batch per device below which the compiler computes the program's convolutions in other shapes; `None` if it has

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::advisor::batch_size::{MOST_TIMES, count, up_to};
+use crate::advisor::batch_size::{MOST_TIMES, WITH_MORE_RECOMPUTED, count, up_to};
 use crate::advisor::plan::Step;
 use crate::advisor::{Advice, Finding, Plan};
 use crate::analysis::what_if::{Edit, TryVerdict, UNTOLD};
@@ -136,6 +136,9 @@ pub struct BatchReport {
     /// What it is counted for, in words.
     #[serde(skip)]
     unit: String,
+    /// Why a larger one may fit, in words; empty where it is only that predictions are not exact.
+    #[serde(skip)]
+    why: &'static str,
 }
 
 /// The findings of a profile.
@@ -256,6 +259,7 @@ pub fn batches(profile: &Profile, advice: &Advice) -> Vec<BatchReport> {
             is_guess: fit.is_guess,
             micro_batches: fit.micro_batches,
             unit: fit.unit(),
+            why: if fit.may_recompute { WITH_MORE_RECOMPUTED } else { "" },
         })
         .collect()
 }
@@ -293,9 +297,9 @@ fn sentence(batch: &BatchReport) -> String {
     let (fits, may_fit, unit) = (batch.largest_that_fits, batch.largest_that_may_fit, &batch.unit);
     // So far beyond, the number says nothing.
     let maybe = if fits > 0 && may_fit > fits.saturating_mul(MOST_APART) {
-        "; a larger one may still fit, as the compiler may recompute more".to_owned()
+        format!("; a larger one may still fit{}", batch.why)
     } else if may_fit > fits {
-        format!("; {} cannot be ruled out, as the compiler may recompute more", up_to(may_fit))
+        format!("; {} cannot be ruled out{}", up_to(may_fit), batch.why)
     } else {
         String::new()
     };
@@ -462,6 +466,7 @@ mod tests {
                 is_guess: false,
                 micro_batches: if now == 8 { 4 } else { 1 },
                 unit: "per device".to_owned(),
+                why: WITH_MORE_RECOMPUTED,
             })
         };
         assert_eq!(words(2, 1), "A batch of 1 per device is predicted to fit; it is 2 now");

@@ -134,10 +134,7 @@ pub fn write(out: &mut String, rows: &[PaddingReport], peak: Option<u64>, is_lis
         let saves = if row.fixed_by.is_some() { String::new() } else { format!(", saves {saves}") };
         let _ = writeln!(out, "      {}{}  x{}, {each}{saves}", row.shape, row.layout, row.buffers);
         if let Some(words) = row.fixed_by {
-            let _ = writeln!(
-                out,
-                "        no other form: {words} takes or makes it, in a layout that the compiler chooses"
-            );
+            let _ = writeln!(out, "        no other form: {words} takes or makes it, in the layout that it needs");
         }
         for form in &row.other_forms {
             let each = Bytes(form.each_bytes).short();

@@ -208,7 +208,7 @@ fn other_forms(
         let at = Pos2::new(rect.left(), head.bottom() + 14.0);
         let words = match group.fixed_by {
             _ if group.waste == Bytes::ZERO => "It has no padding.".to_owned(),
-            Some(by) => format!("None: {by} takes or makes it, in a layout that the compiler chooses."),
+            Some(by) => format!("None: {by} takes or makes it, in the layout that it needs."),
             None => "No other form needs less memory.".to_owned(),
         };
         let words = painter.layout(words, small, theme.text2, rect.width());
