@@ -16,7 +16,7 @@ const NOTABLY: f64 = 1.05;
 /// Most arrays that a layer takes as its input, such as nodes and edges of a graph, with a copy of one.
 const MOST_INPUTS: usize = 3;
 
-/// Fewest values that each layer keeps on average where a checkpoint around it frees any.
+/// Fewest values that layers keep where a checkpoint around each frees any.
 const KEPT_OF_BLOCK: usize = 2;
 
 /// Patterns of the layers that hold some temporaries, such as `layer_*`, those that hold most first; empty if no layers
@@ -25,20 +25,21 @@ pub(super) fn patterns(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<Strin
     #[derive(Default)]
     struct Held<'a> {
         bytes: u64,
-        values: usize,
-        layers: BTreeSet<&'a str>,
+        /// What is kept, by the end of its name behind that of the layer.
+        values: BTreeSet<&'a str>,
     }
     let mut patterns: BTreeMap<&str, Held<'_>> = BTreeMap::new();
     for t in held {
         if let Some(layer) = case.memory.kept.layer(t.family) {
             let entry = patterns.entry(layer.pattern.as_str()).or_default();
             entry.bytes = entry.bytes.saturating_add(t.size);
-            entry.values += 1;
-            entry.layers.insert(&layer.name);
+            let name = case.name(t.family);
+            let end = name.find(layer.own_name()).map_or(0, |at| at + layer.own_name().len());
+            entry.values.insert(name.get(end..).unwrap_or_default());
         }
     }
     // A layer that keeps one value, such as a product's result, keeps it with a checkpoint too: what comes next reads it.
-    let keeps_several = |held: &Held<'_>| held.values >= KEPT_OF_BLOCK * held.layers.len();
+    let keeps_several = |held: &Held<'_>| held.values.len() >= KEPT_OF_BLOCK;
     if patterns.values().any(keeps_several) {
         patterns.retain(|_, held| keeps_several(held));
     }

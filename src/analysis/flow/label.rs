@@ -129,6 +129,13 @@ impl Labels {
             let text = format!("{COPY_OF}{path}");
             return Some(Label { copy_of: path, ..Label::plain(text) });
         }
+        // The compiler names a gather that it adds by the argument, wherever loops carry that.
+        if let Some(gather) = collective.filter(|&collective| is_all_gather(program, collective)) {
+            let path = program.text.op_name(gather);
+            if scope::argument(&path).is_some_and(|(_, rest)| !rest.is_empty()) {
+                return Some(Label::plain(format!("{GATHERED}: {path}")));
+            }
+        }
         if let Some(path) = next_value(program, buffer, &value) {
             return Some(Label::plain(format!("{path}{NEXT_VALUE}")));
         }

@@ -33,19 +33,16 @@ impl Memory {
     /// others, nor are they cut out elsewhere.
     #[must_use]
     pub fn leaves_samples_out(&self, program: &Program) -> bool {
-        let Some(part) = self.part_of_batch(program).filter(|_| self.parts_of_loop.is_none()) else { return false };
+        if self.part_of_batch(program).is_none() || self.parts_of_loop.or(self.parts_beside(program)).is_some() {
+            return false;
+        }
         let Some(data) = self.data.first().filter(|data| data.parts > 1 || !data.by_name) else { return false };
         let given = self.base.get(data.base as usize).and_then(|base| program.buffers.instruction_of(base.buffer));
         let (Some(given), Some(entry)) = (given, program.entry_computation()) else { return false };
         let reads = |at: &InstructionId| program.instructions.operands_of(*at).contains(&given.0);
-        let readers = (entry.start..entry.end).map(InstructionId).filter(reads);
-        let (mut cut, mut others) = (0, 0);
-        for reader in readers {
-            let is_cut = program.opcode_name(reader) == "slice"
-                && program.shape_of(reader).is_some_and(|shape| shape.root().dimensions.first() == Some(&part));
-            *(if is_cut { &mut cut } else { &mut others }) += 1;
-        }
-        cut == 1 && others == 0
+        let mut readers = (entry.start..entry.end).map(InstructionId).filter(reads).peekable();
+        let is_cut = |at: InstructionId| program.text.op_name(at).ends_with("/slice");
+        readers.peek().is_some() && readers.all(is_cut)
     }
 
     /// Whether the batch counts rows of state that the program passes on, such as environments, rather than samples: what is

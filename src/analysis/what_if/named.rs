@@ -34,7 +34,7 @@ pub(super) struct ArgumentRows {
 fn class_named(word: &str) -> Option<Class> {
     Some(match word.to_ascii_lowercase().as_str() {
         "weight" | "weights" => Class::Weight,
-        "optimizer" | "optimizer state" | "optimizer_state" => Class::Optimizer,
+        "opt" | "optimizer" | "optimizer state" | "optimizer_state" => Class::Optimizer,
         "cache" | "caches" => Class::Cache,
         _ => return None,
     })
