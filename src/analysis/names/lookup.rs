@@ -72,6 +72,8 @@ fn source(program: &Program, instruction: InstructionId) -> Option<InstructionId
         | Opcode::ASYNC_START
         | Opcode::ASYNC_UPDATE
         | Opcode::ASYNC_DONE => Some(InstructionId(first)),
+        // What was fetched slice by slice.
+        Opcode::CUSTOM_CALL if program.joins_slices(instruction) => Some(InstructionId(first)),
         Opcode::FUSION => {
             let called = program.instructions.called_by(instruction).first()?;
             let root = InstructionId(program.computations.get(called.index())?.root);

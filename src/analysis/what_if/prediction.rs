@@ -363,6 +363,8 @@ impl Memory {
             warnings.push(
                 format!("the program takes more than {} % of the available memory: the compiler may have saved memory already, and may use room that a change frees, so that the error may be larger here", (self.full_from() * 100.0).round()),
             );
+        } else if self.pressure().is_some_and(|share| share > 1.0) {
+            warnings.push("the program does not fit, and the compiler kept as little at once as it could: where a change makes room, it may keep more".to_owned());
         }
         let resizes = kinds.dimension || kinds.dtype || kinds.compute || kinds.batch || kinds.constrain;
         // What is next to nothing beside the rest makes no difference wherever it is.
