@@ -233,6 +233,9 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
     } else {
         "results stay the same where the loss is a mean over samples"
     };
+    if case.memory.leaves_samples_out(case.program) {
+        return None;
+    }
     let summed = case.memory.summed_parts(case.program);
     if case.memory.written_out(case.program).is_some() {
         let how = Library::of(case).micro_batches(None);
@@ -241,9 +244,6 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
         ));
     }
     if summed > 1 && batch_size::micro_batches(case).next().is_none() {
-        if case.memory.leaves_samples_out(case.program) {
-            return None;
-        }
         return Some(format!(
             "the {summed} micro-batches have one sample each and cannot be smaller: a shorter sequence, or one that is divided over devices"
         ));

@@ -485,9 +485,10 @@ fn adds_bias(case: &ProgramContext<'_>, at: InstructionId) -> bool {
     let Some(positions) = repeated(&own) else { return false };
     // Of windows of pictures, what is the same for all heads is a mask.
     let before_positions = program.shape_of(at).and_then(|shape| shape.root().dimensions.iter().rev().nth(2).copied());
+    let parts = case.memory.summed_parts(program).max(case.memory.micro_batches(program));
     let samples = |size: i64| {
         let batch = case.memory.data.first().map_or(0, |data| data.batch());
-        size == batch || size.saturating_mul(case.memory.summed_parts(program)) == batch
+        size == batch || size.saturating_mul(parts) == batch
     };
     let operand = |at: InstructionId| program.instructions.operands_of(at).first().map(|&row| InstructionId(row));
     program.instructions.operands_of(at).iter().any(|&row| {

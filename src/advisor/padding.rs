@@ -36,7 +36,7 @@ struct Waste {
 }
 
 impl Waste {
-    /// What takes or makes most of it in a layout that the compiler chooses, in words.
+    /// What takes or makes most of it, in the layout that it needs, in words.
     fn fixed_by(&self) -> Option<&'static str> {
         self.fixed_by.filter(|_| self.fixed.saturating_mul(2) > self.bytes)
     }
@@ -122,8 +122,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         ),
         None => format!("The worst buffer is {largest}; its layout does not show why."),
     };
-    match worst.first() {
-        Some((rounded, waste)) => match waste.fixed_by() {
+    if let Some((rounded, waste)) = worst.first() {
+        match waste.fixed_by() {
             Some(words) => {
                 let bytes = Bytes(waste.fixed).short();
                 let _ = write!(
@@ -133,8 +133,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 finding.advice.extend(of_fixed(words, *rounded));
             }
             None => change(case, &mut finding, *rounded),
-        },
-        None => {}
+        }
     }
     let is_small = |waste: &Waste| !case.is_share(waste.bytes, NAMED);
     // One size may be a multiple of both tiles: that is one piece of advice.

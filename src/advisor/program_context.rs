@@ -399,7 +399,8 @@ impl<'a> ProgramContext<'a> {
     /// What makes a buffer or takes it as it is, in words, if the compiler chooses the layout for that.
     #[must_use]
     pub fn layout_chosen_for(&self, buffer: BufferId) -> Option<&'static str> {
-        self.analysis.chosen_layouts(self.program).of_buffer(self.program, self.analysis, buffer)
+        let softmax = self.analysis.labels(self.program).softmaxes.of(self.program);
+        self.analysis.chosen_layouts(self.program).of_buffer(self.program, softmax, buffer)
     }
 
     /// The decomposition of matrices that makes a buffer or takes it as it is, in words.

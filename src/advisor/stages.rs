@@ -131,6 +131,10 @@ fn part_of<'a>(names: impl Iterator<Item = &'a str>, again: impl Iterator<Item =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advisor::activations;
+    use crate::advisor::finding::Finding;
+    use crate::advisor::sketch::{Sketch, array};
+    use crate::model::{Bytes, Opcode};
 
     fn counted(names: &[&str], again: &[&str]) -> Option<(usize, usize)> {
         part_of(names.iter().copied(), again.iter().copied())
@@ -146,5 +150,46 @@ mod tests {
         assert_eq!(counted(&["layer_0", "layer_1"], &[]), None, "none of them");
         let two = ["encoder/layer_0", "decoder/layer_0", "checkpoint/layer_0"];
         assert_eq!(counted(&two, &two[2..]), None, "which of the two is not told");
+    }
+
+    /// Four layers that keep a product each, and what a gradient's name stands on: the mask of a dropout, made at once. `wide`
+    /// are the columns of a mask.
+    fn finding_of_layers(wide: i64) -> Finding {
+        let mut sketch = Sketch::default();
+        let x = sketch.argument(array(&[1024, 1024], &[1, 0]), "batch['x']");
+        let (mut below, mut made) = (x, Vec::new());
+        for layer in 0..4 {
+            let name = |what: &str| format!("jit(f)/{what}/dot_general").replace('#', &layer.to_string());
+            let product = array(&[1024, 1024], &[1, 0]);
+            let kept = sketch.instruction(Opcode::FUSION, product, &[below], &name("jvp(layer_#)/mlp"));
+            sketch.alloc(kept);
+            let mask = array(&[1024, wide], &[1, 0]);
+            let mask = sketch.instruction(Opcode::FUSION, mask, &[kept], &name("transpose(jvp(layer_#))/dropout"));
+            sketch.alloc(mask);
+            made.push((kept, mask));
+            below = kept;
+        }
+        let loss = sketch.instruction(Opcode::FUSION, array(&[1024, 256], &[1, 0]), &[below], "jit(f)/jvp(loss)/exp");
+        sketch.alloc(loss);
+        sketch.free(loss);
+        for (layer, &(kept, mask)) in made.iter().enumerate().rev() {
+            let name = format!("jit(f)/transpose(jvp(layer_{layer}))/mlp/dot_general");
+            let gradient = array(&[1024, 1024], &[1, 0]);
+            let gradient = sketch.instruction(Opcode::FUSION, gradient, &[below, kept, mask], &name);
+            sketch.alloc(gradient);
+            sketch.free(mask);
+            sketch.free(kept);
+            below = gradient;
+        }
+        let found = sketch.findings(1 << 30, activations::run);
+        found.into_iter().next().expect("a finding")
+    }
+
+    #[test]
+    fn what_a_gradient_names_before_the_backward_pass_is_kept_for_it() {
+        let f32s = |columns: u64| 4 * 1024 * columns * 4;
+        assert_eq!(finding_of_layers(128).at_stake_bytes, Some(Bytes(f32s(1024) + f32s(128))));
+        // Where half of the backward pass would come before the forward pass is through, there is no one turn.
+        assert_eq!(finding_of_layers(1024).at_stake_bytes, Some(Bytes(f32s(1024))));
     }
 }

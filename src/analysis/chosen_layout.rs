@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use crate::analysis::ProgramAnalysis;
-use crate::analysis::flow::{Value, computed};
+use crate::analysis::flow::softmax::Softmax;
+use crate::analysis::flow::{Value, handed_on};
 use crate::analysis::names::lookup::is_convolution;
 use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, outline};
 
@@ -15,6 +15,9 @@ const TARGETS: [(&str, &str); 4] = [
     ("Qr", "the QR decomposition"),
     ("LuDecompositionBlock", "the LU decomposition"),
 ];
+
+/// Most copies and views between what is computed and what takes it.
+const MOST_COPIES: usize = 8;
 
 /// What a convolution is called in words.
 pub const CONVOLUTION: &str = "a convolution";
@@ -50,10 +53,13 @@ impl ChosenLayouts {
             let of = if decomposes.is_some() { &mut decomposed } else { &mut fixed };
             of.insert(at, words);
             for &row in program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW) {
-                // What is taken, and what it is a copy of.
-                let taken = InstructionId(row);
-                of.entry(taken).or_insert(words);
-                of.entry(computed(program, Value::whole(taken)).at).or_insert(words);
+                // What is taken, and what it is a copy of, step by step.
+                let mut taken = Some(Value::whole(InstructionId(row)));
+                for _ in 0..MOST_COPIES {
+                    let Some(value) = taken else { break };
+                    of.entry(value.at).or_insert(words);
+                    taken = handed_on(program, &value);
+                }
             }
         }
         Self { decomposed, fixed }
@@ -67,10 +73,9 @@ impl ChosenLayouts {
 
     /// What makes a buffer or takes it as it is and has its layout chosen by the compiler, in words.
     #[must_use]
-    pub fn of_buffer(&self, program: &Program, analysis: &ProgramAnalysis, buffer: BufferId) -> Option<&'static str> {
+    pub fn of_buffer(&self, program: &Program, softmax: &Softmax, buffer: BufferId) -> Option<&'static str> {
         let at = program.buffers.instruction_of(buffer)?;
         let are_scores = || {
-            let softmax = analysis.labels(program).softmaxes.of(program);
             let outline = program.buffer_node(buffer).map(|node| outline(&node.dimensions));
             outline
                 .is_some_and(|outline| softmax.are_scores(&outline, &HashSet::new()) || softmax.are_batched(&outline))
@@ -82,8 +87,8 @@ impl ChosenLayouts {
 
     /// What makes or takes most of some buffers, in words.
     #[must_use]
-    pub fn of_most(&self, program: &Program, analysis: &ProgramAnalysis, buffers: &[BufferId]) -> Option<&'static str> {
-        let mut found = buffers.iter().filter_map(|&buffer| self.of_buffer(program, analysis, buffer));
+    pub fn of_most(&self, program: &Program, softmax: &Softmax, buffers: &[BufferId]) -> Option<&'static str> {
+        let mut found = buffers.iter().filter_map(|&buffer| self.of_buffer(program, softmax, buffer));
         let first = found.next()?;
         (2 * (1 + found.count()) > buffers.len()).then_some(first)
     }

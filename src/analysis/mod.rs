@@ -2,6 +2,7 @@
 
 pub mod address_union;
 pub mod alternatives;
+mod border;
 mod byte_owners;
 pub mod caching_allocator;
 pub mod caution;

@@ -194,8 +194,9 @@ impl<'a> Scene<'a> {
         let least = self.space.peak().0 / SHARE;
         if groups.iter().any(|group| group.saves.0 > least) {
             let chosen = self.analysis.chosen_layouts(self.program);
+            let softmax = self.analysis.labels(self.program).softmaxes.of(self.program);
             for group in groups {
-                group.fixed_by = chosen.of_most(self.program, self.analysis, &group.buffers);
+                group.fixed_by = chosen.of_most(self.program, softmax, &group.buffers);
             }
         }
     }

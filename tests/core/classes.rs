@@ -291,3 +291,67 @@ fn arrays_that_fusions_carry_for_a_collective_have_its_name() {
         .filter(|&buffer| labels.op_name(program, buffer).starts_with("gathered from other devices: model"));
     assert!(carried.count() > 0, "what a fusion of a product carries on");
 }
+
+/// The name and class of a program's buffers whose instruction is called so.
+fn named(folder: &str, accept: impl Fn(&str) -> bool) -> Vec<(String, Class, Reason)> {
+    let (profile, analysis) = open(&Files::of_project().case(folder));
+    let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+    let (labels, classes) = (own.labels(program), own.classes(program));
+    let rows = (0..program.buffers.len()).map(BufferId::from_index);
+    rows.filter(|&buffer| accept(&program.buffer_name(buffer)))
+        .map(|buffer| (labels.op_name(program, buffer), classes.of(buffer), classes.reason(buffer)))
+        .collect()
+}
+
+#[test]
+fn state_that_no_gradient_reaches_is_no_weight() {
+    let (profile, analysis) = open(&Files::of_project().case("v7x_simulation"));
+    let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+    let classes = own.classes(program);
+    // Fields of a simulation that the step moves on beside training: 8 of 64 on each device, 256 by 256, in f32, two of them.
+    let fields = 2 * 8 * 256 * 256 * 4;
+    let batch = 8 * 512 * 1024 * 4 + 8 * 512 * 8 * 4;
+    let input = arguments(program, own, Class::Input);
+    assert!(input >= fields + batch && input < fields + batch + (1 << 20), "{input}");
+    let of_fields = program.allocations.iter().filter(|allocation| allocation.is_parameter).filter_map(|allocation| {
+        let buffer = program.assigned_to(allocation).first()?.buffer;
+        let path = program.text.op_name(program.buffers.instruction_of(buffer)?);
+        path.starts_with("fields").then(|| classes.reason(buffer))
+    });
+    assert_eq!(of_fields.collect::<Vec<_>>(), [Reason::WithoutGradient; 2]);
+}
+
+#[test]
+fn what_an_asynchronous_call_gathers_is_a_weight() {
+    let gathered = named("v7x_simulation", |name| name.starts_with("custom-call."));
+    let is_weight = |row: &&(String, Class, Reason)| {
+        row.0.starts_with("gathered from other devices: params['layer_") && row.1 == Class::Weight
+    };
+    assert!(gathered.iter().filter(is_weight).count() >= 4, "{gathered:?}");
+}
+
+#[test]
+fn results_with_memory_of_their_own_are_named_by_what_they_are_the_next_values_of() {
+    let names: Vec<String> = named("v5e_channels", |name| name.starts_with("fusion.22{"))
+        .into_iter()
+        .map(|row| row.0)
+        .filter(|name| name.ends_with(", its next value"))
+        .collect();
+    // One fusion makes all three.
+    assert_eq!(
+        names,
+        [
+            "params['conv_2']['kernel'], its next value",
+            "opt_state[0].nu['conv_2']['kernel'], its next value",
+            "opt_state[0].mu['conv_2']['kernel'], its next value",
+        ]
+    );
+}
+
+#[test]
+fn what_is_scattered_for_the_backward_pass_is_a_gradient() {
+    let scattered = named("v6e_torch_loss", |name| name == "reshape.150");
+    let [(name, class, _)] = &scattered[..] else { panic!("{scattered:?}") };
+    assert!(name.contains("nll_loss_forward"), "{name}");
+    assert_eq!(*class, Class::Gradient);
+}

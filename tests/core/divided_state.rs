@@ -63,3 +63,17 @@ fn a_vocabulary_that_devices_do_not_divide_leaves_logits_the_whole_batch() {
     assert!(constrained.expected() < now && !says(&constrained, "vocabulary"), "{:?}", constrained.warnings);
     assert_eq!(constrained.verdict, TryVerdict::Fits);
 }
+
+#[test]
+fn a_change_may_name_a_class_of_arguments() {
+    let whole = whole();
+    let by_name = tried(&whole, &["shard opt_state 8"]);
+    let by_class = tried(&whole, &["shard optimizer 8"]);
+    assert_eq!(by_class.expected(), by_name.expected());
+    assert!(
+        says(&by_class, "no argument begins with optimizer, which is taken for a class: opt_state"),
+        "{by_class:?}"
+    );
+    let unknown = tried(&whole, &["shard nothing 8"]);
+    assert!(unknown.undecided.is_some(), "{unknown:?}");
+}

@@ -11,6 +11,7 @@ mod xla_made;
 mod advisor;
 mod architecture;
 mod at_the_peak;
+mod batches;
 mod caching_allocator;
 mod cancelling;
 mod classes;

@@ -1,11 +1,11 @@
 //! What the forward pass makes under the names of gradients, such as the mask of a dropout and what it was applied to, and
 //! the step from which the backward pass runs without it.
 
-use crate::analysis::ProgramAnalysis;
+use crate::analysis::border::border;
 use crate::analysis::flow::hands_on;
+use crate::analysis::live_range::LiveRanges;
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::Pass;
-use crate::analysis::phases;
 use crate::model::{BufferId, FastSet, InstructionId, NO_ROW, Opcode, Program};
 
 /// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
@@ -38,8 +38,8 @@ struct Made {
 
 impl Turn {
     /// Finds the turn by the passes of the instructions, empty if none is known.
-    pub fn new(program: &Program, analysis: &ProgramAnalysis, passes: &[Pass]) -> Self {
-        let Some(live) = analysis.live.as_ref().filter(|_| !passes.is_empty()) else { return Self::default() };
+    pub fn new(program: &Program, live: Option<&LiveRanges>, passes: &[Pass]) -> Self {
+        let Some(live) = live.filter(|_| !passes.is_empty()) else { return Self::default() };
         let made = |buffer: BufferId| {
             let at = program.buffers.instruction_of(buffer)?;
             let is_backward = match passes.get(at.index())? {
@@ -76,7 +76,7 @@ fn early(program: &Program, passes: &[Pass], made: &[Made]) -> FastSet<Instructi
     let of_backward = |row: &Made| bytes(row.is_backward)(row);
     // What the compiler computes again has names of the forward pass, in the backward pass.
     let of_forward = |row: &Made| bytes(!row.is_backward && !is_rematerialised(program, row.at))(row);
-    let turn = phases::border(made, of_backward, of_forward);
+    let turn = border(made, of_backward, of_forward);
     let (before, behind) = made.split_at(turn);
     let all = |rows: &[Made], of: &dyn Fn(&Made) -> u128| rows.iter().map(of).sum::<u128>();
     let (wrong_before, wrong_behind) = (all(before, &of_backward), all(behind, &of_forward));

@@ -118,7 +118,7 @@ impl Classes {
         let passes = passes(program, &labels.loops);
         let steps = &labels.steps;
         let arguments = argument::classes(program, analysis.argument_paths(program), &passes, steps);
-        let turn = Turn::new(program, analysis, &passes);
+        let turn = Turn::new(program, analysis.live.as_ref(), &passes);
         let quantised =
             Quantised::new(program, |number| arguments.get(&number).is_some_and(|found| found.0 == Class::Weight));
         let has_cache = arguments.values().any(|found| found.0 == Class::Cache);

@@ -12,9 +12,9 @@ use super::by_softmax::{LOGITS, Softmaxes};
 use super::collective::{NamedBy, is_all_gather, is_exchange, named_by};
 use super::copied_state::copied_state;
 use super::kernel::kernel_behind;
-use super::like_weights::{like_weights, like_whole_weights, weights_like};
+use super::like_weights::{has_dimensions_of, like_weights, like_whole_weights, weights_like};
 use super::loops::{Loops, Part, Role};
-use super::next_value::{IN_PLACE, NEXT_VALUE, next_value, updated_argument};
+use super::next_value::{self, IN_PLACE, next_value};
 use super::other_result::other_result;
 use super::read_by::read_by;
 use super::steps::LoopSteps;
@@ -24,7 +24,7 @@ use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::{is_number_of, is_plain, is_plain_part, named_scopes};
 use crate::analysis::names::short_path::short_path;
 use crate::analysis::names::{lookup, scope};
-use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, ShapeNode, outline};
+use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
 /// Most instructions visited when tracing what a value was made from.
 const MOST_LOOKED_AT: usize = 96;
@@ -136,8 +136,8 @@ impl Labels {
                 return Some(Label::plain(format!("{GATHERED}: {path}")));
             }
         }
-        if let Some(path) = next_value(program, buffer, &value) {
-            return Some(Label::plain(format!("{path}{NEXT_VALUE}")));
+        if let Some(name) = next_value(program, buffer, &value) {
+            return Some(Label::plain(name));
         }
         let is_resolved = collective.is_some() || value.at != at;
         let at = collective.unwrap_or(value.at);
@@ -634,6 +634,11 @@ impl Labels {
     }
 }
 
+/// The label of what is written in the memory of an argument.
+fn updated_argument(program: &Program, buffer: BufferId) -> Option<Label> {
+    next_value::updated_argument(program, buffer).map(Label::plain)
+}
+
 impl Label {
     pub(super) fn plain(text: String) -> Self {
         Self { text, ..Self::default() }
@@ -672,13 +677,6 @@ fn gradient_of(program: &Program, value: &Value, op_name: &str) -> Option<String
     let is_backward = pass_of(op_name) == Pass::Backward && is_product(program, made);
     let node = node_at(program, value.at, &value.index).filter(|_| is_backward)?;
     like_weights(program, node).or_else(|| like_whole_weights(program, node))
-}
-
-/// Whether an array has all dimensions of another.
-fn has_dimensions_of(program: &Program, array: InstructionId, other: InstructionId) -> bool {
-    let nodes = |at: InstructionId| program.shape_of(at).map(|shape| shape.nodes.as_slice()).unwrap_or_default();
-    let of_other: Vec<i64> = nodes(other).iter().flat_map(|node| outline(&node.dimensions)).collect();
-    nodes(array).iter().any(|node| of_other.iter().all(|size| node.dimensions.contains(size)))
 }
 
 /// Whether an instruction is a matrix product or convolution, or a fusion around one.

@@ -3,7 +3,7 @@
 use super::opcode;
 use crate::analysis::names::argument::{Hint, is_average};
 use crate::analysis::names::short_path::short_path;
-use crate::model::{InstructionId, Opcode, Program, ShapeNode};
+use crate::model::{InstructionId, Opcode, Program, ShapeNode, outline};
 
 /// The weights of which a step's slice of a stack may be the gradient: those with its dimensions and one for the layers,
 /// wherever that is. One or two by name, more by their number; `None` if there are none.
@@ -61,4 +61,11 @@ fn weights_with(program: &Program, is_alike: &dyn Fn(InstructionId, &[i64]) -> b
         [one, other] => Some(format!("{one} or {other}")),
         more => Some(format!("one of {} weights", more.len())),
     }
+}
+
+/// Whether an array has all dimensions of another.
+pub(super) fn has_dimensions_of(program: &Program, array: InstructionId, other: InstructionId) -> bool {
+    let nodes = |at: InstructionId| program.shape_of(at).map(|shape| shape.nodes.as_slice()).unwrap_or_default();
+    let of_other: Vec<i64> = nodes(other).iter().flat_map(|node| outline(&node.dimensions)).collect();
+    nodes(array).iter().any(|node| of_other.iter().all(|size| node.dimensions.contains(size)))
 }

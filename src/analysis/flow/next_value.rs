@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::label::Label;
 use super::{Value, computed, opcode, operand, root};
 use crate::analysis::names::argument::is_nested;
 use crate::model::{BufferId, Category, FastSet, InstructionId, Opcode, Program, ShapeNode};
@@ -11,7 +10,7 @@ use crate::model::{BufferId, Category, FastSet, InstructionId, Opcode, Program, 
 pub(super) const IN_PLACE: &str = ", updated in place";
 
 /// What follows the path of an argument in the name of a result with memory of its own that is its next value.
-pub(super) const NEXT_VALUE: &str = ", its next value";
+const NEXT_VALUE: &str = ", its next value";
 
 /// Most buffers of an argument's memory among which the argument is looked for: it comes first in most.
 const MOST_BEFORE: usize = 64;
@@ -19,8 +18,8 @@ const MOST_BEFORE: usize = 64;
 /// Most operations of a fusion to look at for the argument that its result is the next value of.
 const MOST_LOOKED_AT: usize = 64;
 
-/// The label of what is written in the memory of an argument and has its elements.
-pub(super) fn updated_argument(program: &Program, buffer: BufferId) -> Option<Label> {
+/// The name of what is written in the memory of an argument and has its elements: the argument's path, and how it is.
+pub(super) fn updated_argument(program: &Program, buffer: BufferId) -> Option<String> {
     let allocation = program.allocations.get(program.buffers.allocation_of(buffer)?.index())?;
     let is_parameter = |of: BufferId| {
         let at = program.buffers.instruction_of(of)?;
@@ -30,12 +29,17 @@ pub(super) fn updated_argument(program: &Program, buffer: BufferId) -> Option<La
     let (own, path) = assigned.find_map(|own| is_parameter(own.buffer)).filter(|own| !own.1.is_empty())?;
     // Before the next value is written, others may lie there.
     let elements = |of: BufferId| program.buffer_node(of).map(ShapeNode::element_count);
-    (elements(own) == elements(buffer)).then(|| Label::plain(format!("{path}{IN_PLACE}")))
+    (elements(own) == elements(buffer)).then(|| format!("{path}{IN_PLACE}"))
 }
 
-/// The path of the argument whose next value a result with memory of its own is: the argument of its shape and type that
+/// The name of a result with memory of its own that is an argument's next value: the path of the argument of its shape and type that
 /// comes into it first, going back from it.
 pub(super) fn next_value(program: &Program, buffer: BufferId, value: &Value) -> Option<String> {
+    argument_of(program, buffer, value).map(|path| format!("{path}{NEXT_VALUE}"))
+}
+
+/// The path of the argument whose next value a result is.
+fn argument_of(program: &Program, buffer: BufferId, value: &Value) -> Option<String> {
     let allocation = program.allocations.get(program.buffers.allocation_of(buffer)?.index())?;
     if allocation.category() != Category::Output || !program.is_in_entry(value.at) {
         return None;

@@ -1,8 +1,8 @@
 //! Where the backward pass begins: the turn from the forward to the backward pass.
 
+use crate::analysis::border::border;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::{Families, Family};
-use crate::analysis::phases;
 
 /// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
 /// made long before.
@@ -53,7 +53,7 @@ pub(super) fn begin_of_backward(
     made.sort_unstable();
     // Before the turn the backward pass is wrong, behind it the forward pass.
     let bytes_of = |pass: bool| move |row: &(u32, bool, u128)| if row.1 == pass { row.2 } else { 0 };
-    let first = phases::border(&made, bytes_of(true), bytes_of(false));
+    let first = border(&made, bytes_of(true), bytes_of(false));
     Some(made.get(first).map_or(at, |row| row.0))
 }
 

@@ -41,8 +41,7 @@ impl Memory {
         let (Some(given), Some(entry)) = (given, program.entry_computation()) else { return false };
         let reads = |at: &InstructionId| program.instructions.operands_of(*at).contains(&given.0);
         let mut readers = (entry.start..entry.end).map(InstructionId).filter(reads).peekable();
-        let is_cut = |at: InstructionId| program.text.op_name(at).ends_with("/slice");
-        readers.peek().is_some() && readers.all(is_cut)
+        readers.peek().is_some() && readers.all(|reader| cuts_off(program, reader, given))
     }
 
     /// Whether the batch counts rows of state that the program passes on, such as environments, rather than samples: what is
@@ -57,6 +56,9 @@ impl Memory {
     /// argument is divided into; 1 if it runs on all of it at once.
     #[must_use]
     pub fn summed_parts(&self, program: &Program) -> i64 {
+        if self.leaves_samples_out(program) {
+            return 1;
+        }
         self.micro_batches(program).max(self.parts_of_loop.unwrap_or(1))
     }
 
@@ -150,6 +152,26 @@ impl Memory {
             best.map(|best| parts[best]).or_else(|| is_one.then_some(1))
         })
     }
+}
+
+/// Whether an instruction takes nothing but fixed parts of what it reads of another, by itself or inside a fusion.
+fn cuts_off(program: &Program, reader: InstructionId, from: InstructionId) -> bool {
+    if program.opcode_name(reader) == "slice" {
+        return true;
+    }
+    let Some(of) = program.instructions.called_by(reader).first().and_then(|of| program.computations.get(of.index()))
+    else {
+        return false;
+    };
+    let operands = program.instructions.operands_of(reader);
+    let is_given = |at: InstructionId| {
+        let place = program.instructions.argument.get(at.index()).and_then(|&place| operands.get(place as usize));
+        program.opcode_name(at) == "parameter" && place == Some(&from.0)
+    };
+    let rows = || (of.start..of.end).map(InstructionId);
+    let given: Vec<u32> = rows().filter(|&at| is_given(at)).map(|at| at.0).collect();
+    let reads = |at: &InstructionId| program.instructions.operands_of(*at).iter().any(|row| given.contains(row));
+    program.opcode_name(reader) == "fusion" && rows().filter(reads).all(|at| program.opcode_name(at) == "slice")
 }
 
 /// Whether an array holds one sample of a length: that dimension comes first, or after one of a single sample.

@@ -1,0 +1,43 @@
+//! Which dimension of the data is the batch, and how much of it a step uses.
+
+use highwater::advisor::advise;
+use highwater::analysis::ProfileAnalysis;
+use highwater::analysis::what_if::{Depth, Edit};
+use highwater::model::{Bytes, Capacity, MemorySpace, Profile};
+use highwater::open;
+use highwater::source::Progress;
+
+use crate::common::Files;
+
+fn step(folder: &str) -> Profile {
+    open::open_path(&Files::of_project().case(folder), &Progress::default()).expect("opens")
+}
+
+#[test]
+fn several_states_of_one_graph_are_a_batch() {
+    let profile = step("v5e_graph_states");
+    let analysis = ProfileAnalysis::new(&profile);
+    let scene = analysis.scene(&profile, 0, MemorySpace::HBM).expect("HBM");
+    let memory = scene.memory();
+    // Of 8,192 nodes there are 16 states, 4 on each device.
+    assert_eq!(memory.data.first().map(|data| (data.batch(), data.parts)), Some((4, 4)));
+    let half = memory.evaluate(&profile.programs[0], &[Edit::Batch(0.5)], Depth::Verdict);
+    // Really compiled with 8 states.
+    let really = 641_643_520u64;
+    assert!(half.expected().0.abs_diff(really) * 10 <= really, "{} instead of {really}", half.expected());
+}
+
+#[test]
+fn samples_that_are_left_out_are_no_micro_batches() {
+    let mut profile = step("v5e_cut_batch");
+    let capacity = Capacity { color: MemorySpace::HBM, bytes: Bytes(4 << 30), evidence: "of the test".to_owned() };
+    profile.device.capacities.push(capacity);
+    let analysis = ProfileAnalysis::new(&profile);
+    let advice = advise(&profile, &analysis);
+    let batches: Vec<(i64, i64)> = advice.batches.iter().map(|fit| (fit.now, fit.micro_batches)).collect();
+    assert_eq!(batches, [(4, 1)], "of 4 samples on each device the first is used");
+    let rules: Vec<&str> = advice.findings.iter().map(|finding| finding.rule).collect();
+    assert!(rules.contains(&"activations") && !rules.contains(&"unsharded_activations"), "{rules:?}");
+    let advice: Vec<&String> = advice.findings.iter().flat_map(|finding| &finding.advice).collect();
+    assert!(!advice.iter().any(|words| words.contains("micro-batch")), "{advice:?}");
+}
