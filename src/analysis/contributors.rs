@@ -40,8 +40,12 @@ impl Contributor {
     }
 }
 
-/// A label with the name at its end folded: `copy of state[…]`.
+/// A label with the name at its end, or before what follows the path of an argument, folded: `copy of state[…]`,
+/// `state[…], next value`.
 fn folded_label(label: &str) -> String {
+    if let Some((path, end)) = label.split_once(", ").filter(|(path, _)| scope::argument(path).is_some()) {
+        return format!("{}, {end}", scope::folded(path));
+    }
     let (words, name) = label.rsplit_once(' ').map_or(("", label), |(words, name)| (words, name));
     let space = if words.is_empty() { "" } else { " " };
     format!("{words}{space}{}", scope::folded(name))

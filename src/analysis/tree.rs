@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use super::class::Class;
 use super::flow::label::COPY_OF;
+use super::flow::next_value::{IN_PLACE, NEXT_VALUE};
 use super::names::scope;
 use super::peak_contents::padding_in;
 use super::program::{ProgramAnalysis, category};
@@ -342,6 +343,11 @@ fn scopes(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, opcod
         if let Some(copied) = label.text.strip_prefix(COPY_OF) {
             let whole = || vec![same("copies of arguments".to_owned()), same(copied.to_owned())];
             return of_argument("copies of arguments", copied).unwrap_or_else(whole);
+        }
+        let ends = [(NEXT_VALUE, "next values"), (IN_PLACE, "updated in place")];
+        let of_end = |(end, head): (&str, &str)| of_argument(head, label.text.strip_suffix(end)?);
+        if let Some(path) = ends.into_iter().find_map(of_end) {
+            return path;
         }
         let (head, rest) = label.text.split_once(": ").unwrap_or((label.text.as_str(), ""));
         return [head, rest].into_iter().filter(|part| !part.is_empty()).map(|part| same(part.to_owned())).collect();

@@ -335,15 +335,15 @@ fn results_with_memory_of_their_own_are_named_by_what_they_are_the_next_values_o
     let names: Vec<String> = named("v5e_channels", |name| name.starts_with("fusion.22{"))
         .into_iter()
         .map(|row| row.0)
-        .filter(|name| name.ends_with(", its next value"))
+        .filter(|name| name.ends_with(", next value"))
         .collect();
     // One fusion makes all three.
     assert_eq!(
         names,
         [
-            "params['conv_2']['kernel'], its next value",
-            "opt_state[0].nu['conv_2']['kernel'], its next value",
-            "opt_state[0].mu['conv_2']['kernel'], its next value",
+            "params['conv_2']['kernel'], next value",
+            "opt_state[0].nu['conv_2']['kernel'], next value",
+            "opt_state[0].mu['conv_2']['kernel'], next value",
         ]
     );
 }

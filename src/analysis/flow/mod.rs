@@ -14,7 +14,7 @@ mod like_weights;
 pub mod loops;
 pub mod loss_in_parts;
 pub mod made_of;
-mod next_value;
+pub mod next_value;
 pub mod norm_of_all;
 pub mod other_result;
 mod read_by;

@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 
+use super::argument::fetched_in_slices;
 use super::{Value, computed, opcode, operand, root};
 use crate::analysis::names::argument::is_nested;
 use crate::model::{BufferId, Category, FastSet, InstructionId, Opcode, Program, ShapeNode};
 
 /// What follows the path of an argument in the name of what is written in its memory.
-pub(super) const IN_PLACE: &str = ", updated in place";
+pub const IN_PLACE: &str = ", updated in place";
 
 /// What follows the path of an argument in the name of a result with memory of its own that is its next value.
-const NEXT_VALUE: &str = ", its next value";
+pub const NEXT_VALUE: &str = ", next value";
 
 /// Most buffers of an argument's memory among which the argument is looked for: it comes first in most.
 const MOST_BEFORE: usize = 64;
@@ -53,8 +54,11 @@ fn argument_of(program: &Program, buffer: BufferId, value: &Value) -> Option<Str
         });
         (is_argument && is_alike).then(|| program.text.op_name(at)).filter(|path| is_nested(path))
     };
-    let source =
-        |at: InstructionId, place: usize| path(computed(program, Value::whole(operand(program, at, place)?)).at);
+    let source = |at: InstructionId, place: usize| {
+        let from = computed(program, Value::whole(operand(program, at, place)?)).at;
+        // It may be fetched slice by slice.
+        path(fetched_in_slices(program, from).map_or(from, |whole| computed(program, Value::whole(whole)).at))
+    };
     if opcode(program, value.at) != Opcode::FUSION {
         return (0..program.instructions.operands_of(value.at).len()).find_map(|place| source(value.at, place));
     }

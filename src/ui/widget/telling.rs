@@ -10,7 +10,7 @@ use super::shorter::word_and_number;
 const MOST: usize = 20_000;
 
 /// What the names of many buffers end with.
-const ENDS: [&str; 2] = [", updated in place", ", its next value"];
+const ENDS: [&str; 2] = [", updated in place", ", next value"];
 
 /// A name without what those of many buffers end with; `None` if it has no such end.
 pub(super) fn without_end(text: &str) -> Option<&str> {
