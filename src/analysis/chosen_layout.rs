@@ -1,7 +1,5 @@
-//! Arrays whose layout the compiler chooses and a program can hardly change: what its own decompositions of matrices,
-//! convolutions and attention take and make.
-
-use std::collections::HashSet;
+//! Arrays in a layout that a program can hardly change: what the compiler's decompositions of matrices, convolutions,
+//! kernels and attention take and make.
 
 use crate::analysis::flow::softmax::Softmax;
 use crate::analysis::flow::{Value, handed_on};
@@ -71,14 +69,13 @@ impl ChosenLayouts {
         self.decomposed.get(&program.buffers.instruction_of(buffer)?).copied()
     }
 
-    /// What makes a buffer or takes it as it is and has its layout chosen by the compiler, in words.
+    /// What makes a buffer or takes it as it is, in the layout that it needs, in words.
     #[must_use]
     pub fn of_buffer(&self, program: &Program, softmax: &Softmax, buffer: BufferId) -> Option<&'static str> {
         let at = program.buffers.instruction_of(buffer)?;
         let are_scores = || {
             let outline = program.buffer_node(buffer).map(|node| outline(&node.dimensions));
-            outline
-                .is_some_and(|outline| softmax.are_scores(&outline, &HashSet::new()) || softmax.are_batched(&outline))
+            outline.is_some_and(|outline| softmax.are_whole_scores(&outline) || softmax.are_batched(&outline))
         };
         self.decomposed_by(program, buffer)
             .or_else(|| self.fixed.get(&at).copied())

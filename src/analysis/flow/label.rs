@@ -14,7 +14,7 @@ use super::copied_state::copied_state;
 use super::kernel::kernel_behind;
 use super::like_weights::{has_dimensions_of, like_weights, like_whole_weights, weights_like};
 use super::loops::{Loops, Part, Role};
-use super::next_value::{self, IN_PLACE, next_value};
+use super::next_value::{self, IN_PLACE, Returned, next_value};
 use super::other_result::other_result;
 use super::read_by::read_by;
 use super::steps::LoopSteps;
@@ -77,6 +77,7 @@ pub struct Labels {
     pub steps: LoopSteps,
     /// The softmaxes of the program.
     pub softmaxes: Softmaxes,
+    returned: Returned,
     /// What arguments serve whose paths do not say it.
     pub(super) uses: OnceLock<ArgumentUses>,
 }
@@ -136,7 +137,7 @@ impl Labels {
                 return Some(Label::plain(format!("{GATHERED}: {path}")));
             }
         }
-        if let Some(name) = next_value(program, buffer, &value) {
+        if let Some(name) = next_value(program, buffer, &value, &self.returned) {
             return Some(Label::plain(name));
         }
         let is_resolved = collective.is_some() || value.at != at;

@@ -1,11 +1,13 @@
 //! Results that are next values of arguments: in the memory of these, or with memory of their own.
 
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 
 use super::argument::fetched_in_slices;
-use super::{Value, computed, opcode, operand, root};
+use super::{MAX_STEPS, Value, computed, handed_on, opcode, operand, root};
 use crate::analysis::names::argument::is_nested;
-use crate::model::{BufferId, Category, FastSet, InstructionId, Opcode, Program, ShapeNode};
+use crate::analysis::once::once;
+use crate::model::{BufferId, Category, FastSet, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
 /// What follows the path of an argument in the name of what is written in its memory.
 pub const IN_PLACE: &str = ", updated in place";
@@ -35,16 +37,42 @@ pub(super) fn updated_argument(program: &Program, buffer: BufferId) -> Option<St
 
 /// The name of a result with memory of its own that is an argument's next value: the path of the argument of its shape and type that
 /// comes into it first, going back from it.
-pub(super) fn next_value(program: &Program, buffer: BufferId, value: &Value) -> Option<String> {
+pub(super) fn next_value(program: &Program, buffer: BufferId, value: &Value, returned: &Returned) -> Option<String> {
+    let allocation = program.allocations.get(program.buffers.allocation_of(buffer)?.index())?;
+    // Others may lie there before the result.
+    if allocation.category() != Category::Output || !returned.include(program, value) {
+        return None;
+    }
     argument_of(program, buffer, value).map(|path| format!("{path}{NEXT_VALUE}"))
+}
+
+/// What a program returns, looked for when it is first asked for.
+#[derive(Debug, Default)]
+pub(super) struct Returned(OnceLock<FastSet<Value>>);
+
+impl Returned {
+    /// Whether a value is what the program returns, or what that is a copy or a view of.
+    fn include(&self, program: &Program, value: &Value) -> bool {
+        let find = || {
+            let root = program.entry.and_then(|entry| root(program, entry));
+            let operands = root.map_or(&[][..], |root| program.instructions.operands_of(root));
+            let mut all: FastSet<Value> = FastSet::default();
+            for &row in operands.iter().filter(|&&row| row != NO_ROW) {
+                let mut given = Some(Value::whole(InstructionId(row)));
+                for _ in 0..MAX_STEPS {
+                    let Some(value) = given else { break };
+                    given = handed_on(program, &value);
+                    all.insert(value);
+                }
+            }
+            all
+        };
+        once(&self.0, find).contains(value)
+    }
 }
 
 /// The path of the argument whose next value a result is.
 fn argument_of(program: &Program, buffer: BufferId, value: &Value) -> Option<String> {
-    let allocation = program.allocations.get(program.buffers.allocation_of(buffer)?.index())?;
-    if allocation.category() != Category::Output || !program.is_in_entry(value.at) {
-        return None;
-    }
     let node = program.buffer_node(buffer).filter(|node| !node.is_tuple())?;
     let path = |at: InstructionId| {
         let is_argument = opcode(program, at) == Opcode::PARAMETER && program.is_in_entry(at);

@@ -132,15 +132,21 @@ impl Softmax {
         takes_exponentials || (is_product(program, made) && is_forward())
     }
 
-    /// Whether an array (its dimensions above 1, sorted) holds attention scores: what a softmax runs over, or that with
-    /// more keys than are kept in the end, as relative positions make them.
+    /// Whether an array (its dimensions above 1, sorted) has the dimensions of attention scores that a softmax runs over.
     #[must_use]
-    pub fn are_scores(&self, outline: &[i64], weight_sizes: &HashSet<i64>) -> bool {
+    pub fn are_whole_scores(&self, outline: &[i64]) -> bool {
         self.scores.contains(outline)
             // Batch and heads merged.
             || square(outline).is_some_and(|own| self.scores.iter().any(|known| square(known) == Some(own)))
             // Positions of pictures apart, as rows and columns.
             || self.scores.iter().filter_map(|known| square(known)).any(|known| are_rows_and_columns(outline, known))
+    }
+
+    /// Whether an array (its dimensions above 1, sorted) holds attention scores: what a softmax runs over, or that with
+    /// more keys than are kept in the end, as relative positions make them.
+    #[must_use]
+    pub fn are_scores(&self, outline: &[i64], weight_sizes: &HashSet<i64>) -> bool {
+        self.are_whole_scores(outline)
             || outline.iter().enumerate().any(|(at, &wide)| {
                 let mut narrow = outline.to_vec();
                 narrow.remove(at);

@@ -36,7 +36,7 @@ impl Memory {
         if self.part_of_batch(program).is_none() || self.parts_of_loop.or(self.parts_beside(program)).is_some() {
             return false;
         }
-        let Some(data) = self.data.first().filter(|data| data.parts > 1 || !data.by_name) else { return false };
+        let Some(data) = self.data.first() else { return false };
         let given = self.base.get(data.base as usize).and_then(|base| program.buffers.instruction_of(base.buffer));
         let (Some(given), Some(entry)) = (given, program.entry_computation()) else { return false };
         let reads = |at: &InstructionId| program.instructions.operands_of(*at).contains(&given.0);
