@@ -22,30 +22,40 @@ const KEPT_OF_BLOCK: usize = 2;
 /// Patterns of the layers that hold some temporaries, such as `layer_*`, those that hold most first; empty if no layers
 /// repeat.
 pub(super) fn patterns(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<String> {
-    #[derive(Default)]
-    struct Held<'a> {
-        bytes: u64,
-        /// What is kept, by the end of its name behind that of the layer.
-        values: BTreeSet<&'a str>,
-    }
-    let mut patterns: BTreeMap<&str, Held<'_>> = BTreeMap::new();
+    let mut patterns: BTreeMap<&str, u64> = BTreeMap::new();
+    let layer = |t: &AtPeak| case.memory.kept.layer(t.family);
     for t in held {
-        if let Some(layer) = case.memory.kept.layer(t.family) {
+        if let Some(layer) = layer(t) {
             let entry = patterns.entry(layer.pattern.as_str()).or_default();
-            entry.bytes = entry.bytes.saturating_add(t.size);
-            let name = case.name(t.family);
-            let end = name.find(layer.own_name()).map_or(0, |at| at + layer.own_name().len());
-            entry.values.insert(name.get(end..).unwrap_or_default());
+            *entry = entry.saturating_add(t.size);
         }
     }
-    // A layer that keeps one value, such as a product's result, keeps it with a checkpoint too: what comes next reads it.
-    let keeps_several = |held: &Held<'_>| held.values.len() >= KEPT_OF_BLOCK;
-    if patterns.values().any(keeps_several) {
-        patterns.retain(|_, held| keeps_several(held));
+    if patterns.len() > 1 {
+        let blocks = blocks(case, held);
+        if !blocks.is_empty() {
+            patterns.retain(|pattern, _| blocks.contains(pattern));
+        }
     }
-    let mut patterns: Vec<(u64, &str)> = patterns.into_iter().map(|row| (row.1.bytes, row.0)).collect();
+    let mut patterns: Vec<(u64, &str)> = patterns.into_iter().map(|row| (row.1, row.0)).collect();
     patterns.sort_by_key(|&(bytes, pattern)| (Reverse(bytes), Reverse(pattern)));
     patterns.into_iter().map(|row| row.1.to_owned()).collect()
+}
+
+/// The patterns of layers that keep several values: one that keeps a single one, such as a product's result, keeps it with a
+/// checkpoint too, as what comes next reads it.
+fn blocks<'a>(case: &'a ProgramContext<'_>, held: &[&AtPeak]) -> BTreeSet<&'a str> {
+    // What is kept, by the end of its name behind that of the layer.
+    let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for t in held {
+        let Some(layer) = case.memory.kept.layer(t.family) else { continue };
+        let known = values.entry(layer.pattern.as_str()).or_default();
+        if known.len() < KEPT_OF_BLOCK {
+            let name = case.name(t.family);
+            let end = name.find(layer.own_name()).map_or(0, |at| at + layer.own_name().len());
+            known.insert(name.get(end..).unwrap_or_default());
+        }
+    }
+    values.into_iter().filter(|row| row.1.len() >= KEPT_OF_BLOCK).map(|row| row.0).collect()
 }
 
 /// The patterns to checkpoint: the first, or all of them where that saves notably more; `None` if there is none.

@@ -1,6 +1,8 @@
 //! Classes of a program's arguments: by name if that is certain, else by their use in the program, else by their
 //! neighbours in the argument tree.
 
+use std::cell::LazyCell;
+
 use super::from_gradient::from_gradient;
 use super::per_sample::{Row, beside_caches, of_samples};
 use super::{Class, Reason};
@@ -54,13 +56,12 @@ struct Evidence<'a> {
     is_training: bool,
     /// Whether op names show a backward pass.
     shows_backward: bool,
-    may_have_weights: bool,
+    /// Whether anything in the program may be a weight, looked for when it is first asked for.
+    may_have_weights: LazyCell<bool, Box<dyn FnOnce() -> bool + 'a>>,
     /// Whether a tree of several arguments has the names of weights.
     has_tree_of_weights: bool,
     /// First words of paths that are typical of samples, but name something else here.
     untelling: FastSet<String>,
-    /// Dimensions of the arguments that a gradient reaches the next values of, or may.
-    trained: FastSet<&'a [i64]>,
 }
 
 /// Classes of the entry's arguments, by number, with their paths; `passes` are those of the instructions.
@@ -72,7 +73,6 @@ pub fn classes(
 ) -> FastMap<i64, (Class, Reason)> {
     let flow = Flow::new(program);
     let is_training = passes.contains(&Pass::Backward);
-    let from_gradient = from_gradient(program, passes);
     let arguments: Vec<Argument<'_>> = program
         .allocations
         .iter()
@@ -84,24 +84,19 @@ pub fn classes(
             node: held(program, allocation),
         })
         .collect();
-    let is_from_gradient = |argument: &&Argument<'_>| {
-        let result = flow.arguments.get(&argument.number).and_then(|own| own.own_result);
-        result.is_some_and(|result| from_gradient.get(result as usize) != Some(&false))
-    };
-    let trained = arguments.iter().filter(is_from_gradient).map(Argument::dimensions).collect();
     let evidence = Evidence {
-        trained,
         untelling: untelling(&arguments, steps),
         steps,
         // What is updated without a backward pass may be trained, or state such as a cache.
         is_training: is_training || flow.has_updates(),
         shows_backward: is_training,
-        may_have_weights: may_have_weights(program),
+        may_have_weights: LazyCell::new(Box::new(|| may_have_weights(program))),
         has_tree_of_weights: has_tree_of_weights(&arguments),
         flow,
     };
     let mut classes: FastMap<i64, (Class, Reason)> =
         arguments.iter().map(|argument| (argument.number, class(argument, &evidence))).collect();
+    follow_gradients(program, passes, &arguments, (&evidence.flow, &mut classes));
     follow_rows(&arguments, &mut classes, steps);
     if !evidence.is_training {
         follow_caches(&arguments, &mut classes);
@@ -110,6 +105,32 @@ pub fn classes(
     follow_samples(&arguments, &mut classes);
     follow_neighbours(&arguments, &mut classes, evidence.is_training);
     classes
+}
+
+/// State with new values that no gradient reaches, nor those of anything of its dimensions, such as of a simulation that the
+/// step runs too, is no weight.
+fn follow_gradients(
+    program: &Program,
+    passes: &[Pass],
+    arguments: &[Argument<'_>],
+    (flow, classes): (&Flow, &mut FastMap<i64, (Class, Reason)>),
+) {
+    if !classes.values().any(|found| found.1 == Reason::UpdatedFromGradient) {
+        return;
+    }
+    let from_gradient = from_gradient(program, passes);
+    let is_trained = |argument: &&Argument<'_>| {
+        let result = flow.arguments.get(&argument.number).and_then(|own| own.own_result);
+        result.is_some_and(|result| from_gradient.get(result as usize) != Some(&false))
+    };
+    let trained: FastSet<&[i64]> = arguments.iter().filter(is_trained).map(Argument::dimensions).collect();
+    for argument in arguments.iter().filter(|argument| !trained.contains(argument.dimensions())) {
+        if let Some(found) = classes.get_mut(&argument.number)
+            && found.1 == Reason::UpdatedFromGradient
+        {
+            *found = (Class::Input, Reason::WithoutGradient);
+        }
+    }
 }
 
 /// The arguments as rows, with whether the reasons for their classes are names, and leave the class open.
@@ -306,9 +327,6 @@ fn by_flow(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) 
         return match (is_training, own.is_updated_in_place) {
             (_, true) if rank >= 3 && !shows_backward => (Class::Cache, Reason::WrittenInPlace),
             (true, _) if flow.serves_an_update(argument.number) => (Class::Optimizer, Reason::ServesUpdate),
-            (true, _) if rank > 0 && !evidence.trained.contains(argument.dimensions()) => {
-                (Class::Input, Reason::WithoutGradient)
-            }
             (true, _) if rank > 0 => (Class::Weight, Reason::UpdatedFromGradient),
             _ => (Class::Input, Reason::StateReturned),
         };
@@ -325,7 +343,7 @@ fn by_flow(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) 
     if is_training {
         return (Class::Input, Reason::NotReturned);
     }
-    if !evidence.may_have_weights {
+    if !*evidence.may_have_weights {
         return (Class::Input, Reason::NoProducts);
     }
     // What a network is applied to, as in `decode(params, latents)`.

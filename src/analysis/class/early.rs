@@ -50,8 +50,12 @@ impl Turn {
             Some(Made { start: live.of(buffer)?.0, is_backward, bytes: program.buffers.size_of(buffer).0, at })
         };
         let mut made: Vec<Made> = (0..program.buffers.len()).map(BufferId::from_index).filter_map(made).collect();
+        let may_be_early = is_mixed(&made);
+        if !may_be_early {
+            made.retain(|row| row.is_backward);
+        }
         made.sort_unstable_by_key(|row| (row.start, row.is_backward, row.bytes, row.at));
-        let early = early(program, passes, &made);
+        let early = if may_be_early { early(program, passes, &made) } else { FastSet::default() };
         let is_own = |row: &&Made| row.is_backward && !early.contains(&row.at);
         let whole: u128 = made.iter().filter(is_own).map(|row| u128::from(row.bytes)).sum();
         let enough = (whole as f64 * BACKWARD_RUNS) as u128;
@@ -69,18 +73,39 @@ impl Turn {
     }
 }
 
+/// Parts of the program's time in which what is made is summed up to see whether passes are mixed at all.
+const PARTS: usize = 256;
+
+/// Whether more is made under names of the backward pass before it than its index arrays and zeros.
+fn is_mixed(made: &[Made]) -> bool {
+    let end = made.iter().map(|row| row.start).max().map_or(1, |last| u64::from(last) + 1);
+    let mut parts = vec![(0u128, 0u128); PARTS];
+    for row in made {
+        let part = &mut parts[(u64::from(row.start) * PARTS as u64 / end) as usize];
+        *(if row.is_backward { &mut part.0 } else { &mut part.1 }) += u128::from(row.bytes);
+    }
+    let turn = border(&parts, |part| part.0, |part| part.1);
+    let before: u128 = parts[..turn].iter().map(|part| part.0).sum();
+    let whole: u128 = parts.iter().map(|part| part.0).sum();
+    before as f64 > whole as f64 * BACKWARD_RUNS
+}
+
 /// Instructions with names of the backward pass that run before it and read nothing of it: what is made, in order.
 fn early(program: &Program, passes: &[Pass], made: &[Made]) -> FastSet<InstructionId> {
     let mut early = FastSet::default();
-    let bytes = |is_wanted: bool| move |row: &Made| if is_wanted { u128::from(row.bytes) } else { 0 };
-    let of_backward = |row: &Made| bytes(row.is_backward)(row);
     // What the compiler computes again has names of the forward pass, in the backward pass.
-    let of_forward = |row: &Made| bytes(!row.is_backward && !is_rematerialised(program, row.at))(row);
-    let turn = border(made, of_backward, of_forward);
-    let (before, behind) = made.split_at(turn);
-    let all = |rows: &[Made], of: &dyn Fn(&Made) -> u128| rows.iter().map(of).sum::<u128>();
-    let (wrong_before, wrong_behind) = (all(before, &of_backward), all(behind, &of_forward));
-    if wrong_before * WRONG > all(made, &of_backward) || wrong_behind * WRONG > all(made, &of_forward) {
+    let is_forward = |row: &Made| !row.is_backward && !is_rematerialised(program, row.at);
+    let bytes = |row: &Made| {
+        let bytes = u128::from(row.bytes);
+        (if row.is_backward { bytes } else { 0 }, if is_forward(row) { bytes } else { 0 })
+    };
+    let of_each: Vec<(u128, u128)> = made.iter().map(bytes).collect();
+    let turn = border(&of_each, |row| row.0, |row| row.1);
+    let (before, _) = made.split_at(turn);
+    let wrong_before: u128 = of_each[..turn].iter().map(|row| row.0).sum();
+    let wrong_behind: u128 = of_each[turn..].iter().map(|row| row.1).sum();
+    let (of_backward, of_forward) = of_each.iter().fold((0, 0), |all, row| (all.0 + row.0, all.1 + row.1));
+    if wrong_before * WRONG > of_backward || wrong_behind * WRONG > of_forward {
         return early;
     }
     for row in before.iter().filter(|row| row.is_backward) {

@@ -121,10 +121,12 @@ pub(super) struct NamedBy {
 /// What names a value, where it is an array of a collective that a fusion carries on, or a copy of one: the fusion's own
 /// work does not.
 pub(super) fn named_by(program: &Program, value: &Value) -> Option<NamedBy> {
-    let made = computed(program, value.clone());
-    if let Some((collective, given)) = called_gather(program, made.at) {
-        let value = before_collectives(program, Value::whole(given));
-        return Some(NamedBy { value, collective: Some(collective) });
+    if is_call_or_copy(program, value.at) {
+        let made = computed(program, value.clone());
+        if let Some((collective, given)) = called_gather(program, made.at) {
+            let value = before_collectives(program, Value::whole(given));
+            return Some(NamedBy { value, collective: Some(collective) });
+        }
     }
     let found = match opcode(program, value.at) {
         Opcode::FUSION => beside(program, value),
@@ -150,6 +152,21 @@ fn rows(computation: &Computation) -> impl Iterator<Item = InstructionId> + use<
 fn is_collective(program: &Program, at: InstructionId) -> bool {
     let name = program.opcode_name(at);
     ["all-gather", "all-reduce", "all-to-all", "reduce-scatter", "collective-permute"].contains(&name)
+}
+
+/// Whether an instruction may be a call that runs asynchronously, or a copy of what one makes.
+fn is_call_or_copy(program: &Program, at: InstructionId) -> bool {
+    matches!(
+        opcode(program, at),
+        Opcode::ASYNC_START
+            | Opcode::ASYNC_UPDATE
+            | Opcode::ASYNC_DONE
+            | Opcode::CUSTOM_CALL
+            | Opcode::COPY
+            | Opcode::COPY_START
+            | Opcode::COPY_DONE
+            | Opcode::BITCAST
+    )
 }
 
 /// The all-gather that a call makes, which may run asynchronously and call another, and what each device gives to it.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use super::argument::fetched_in_slices;
-use super::{MAX_STEPS, Value, computed, handed_on, opcode, operand, root};
+use super::{Value, computed, opcode, operand, root};
 use crate::analysis::names::argument::is_nested;
 use crate::analysis::once::once;
 use crate::model::{BufferId, Category, FastSet, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
@@ -56,14 +56,15 @@ impl Returned {
         let find = || {
             let root = program.entry.and_then(|entry| root(program, entry));
             let operands = root.map_or(&[][..], |root| program.instructions.operands_of(root));
-            let mut all: FastSet<Value> = FastSet::default();
+            let mut all = FastSet::with_capacity_and_hasher(operands.len(), Default::default());
             for &row in operands.iter().filter(|&&row| row != NO_ROW) {
-                let mut given = Some(Value::whole(InstructionId(row)));
-                for _ in 0..MAX_STEPS {
-                    let Some(value) = given else { break };
-                    given = handed_on(program, &value);
-                    all.insert(value);
+                let given = Value::whole(InstructionId(row));
+                let made = computed(program, given.clone());
+                // A copy has memory of its own.
+                if made != given && opcode(program, given.at) != Opcode::GET_TUPLE_ELEMENT {
+                    all.insert(given);
                 }
+                all.insert(made);
             }
             all
         };

@@ -41,7 +41,8 @@ impl Memory {
         }
         let layers = self.kept.stacks.iter().map(|stack| stack.layers);
         once(&self.global_batch, || {
-            let is_part = self.leaves_samples_out(program);
+            let is_divided = self.data.iter().any(|data| data.parts > 1);
+            let is_part = is_divided && self.leaves_samples_out(program);
             let parts = if is_part { self.micro_batches(program) } else { self.parts_of_loop.unwrap_or(1) };
             GlobalBatch::new(program, &self.base, (&self.data, parts), layers)
         })
