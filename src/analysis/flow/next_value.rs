@@ -56,7 +56,8 @@ impl Returned {
         let find = || {
             let root = program.entry.and_then(|entry| root(program, entry));
             let operands = root.map_or(&[][..], |root| program.instructions.operands_of(root));
-            let mut all = FastSet::with_capacity_and_hasher(operands.len(), Default::default());
+            let mut all: FastSet<Value> = FastSet::default();
+            all.reserve(operands.len());
             for &row in operands.iter().filter(|&&row| row != NO_ROW) {
                 let given = Value::whole(InstructionId(row));
                 let made = computed(program, given.clone());
