@@ -23,9 +23,8 @@ const KEPT_OF_BLOCK: usize = 2;
 /// repeat.
 pub(super) fn patterns(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<String> {
     let mut patterns: BTreeMap<&str, u64> = BTreeMap::new();
-    let layer = |t: &AtPeak| case.memory.kept.layer(t.family);
     for t in held {
-        if let Some(layer) = layer(t) {
+        if let Some(layer) = case.memory.kept.layer(t.family) {
             let entry = patterns.entry(layer.pattern.as_str()).or_default();
             *entry = entry.saturating_add(t.size);
         }

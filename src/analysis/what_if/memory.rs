@@ -178,6 +178,8 @@ pub struct Memory {
     pub(super) folded: OnceLock<Option<i64>>,
     /// Part of the batch that the step runs on, once somebody asked.
     pub(super) part_of_batch: OnceLock<Option<i64>>,
+    /// See [`Self::leaves_samples_out`].
+    pub(super) leaves_samples_out: OnceLock<bool>,
     /// Parts of the batch that the program has the passes of beside each other, once somebody asked.
     pub(super) parts_beside: OnceLock<Option<i64>>,
     /// Dimensions that follow those of arguments of the sizes that were asked for last, by item.
@@ -366,6 +368,7 @@ impl Memory {
             drawn: OnceLock::new(),
             folded: OnceLock::new(),
             part_of_batch: OnceLock::new(),
+            leaves_samples_out: OnceLock::new(),
             parts_beside: OnceLock::new(),
             followed: OnceLock::new(),
             divided: OnceLock::new(),

@@ -30,9 +30,13 @@ impl Memory {
     }
 
     /// Whether the step uses only a part of the samples that it is given, as its argument is cut off: no loop goes over the
-    /// others, nor are they cut out elsewhere.
+    /// others, nor are they cut out elsewhere. Worked out once.
     #[must_use]
     pub fn leaves_samples_out(&self, program: &Program) -> bool {
+        *once(&self.leaves_samples_out, || self.finds_samples_left_out(program))
+    }
+
+    fn finds_samples_left_out(&self, program: &Program) -> bool {
         if self.part_of_batch(program).is_none() || self.parts_of_loop.or(self.parts_beside(program)).is_some() {
             return false;
         }
