@@ -23,6 +23,9 @@ pub struct DataArgument {
     pub parts: i64,
     /// Whether this is known from the argument's name or its shape alone.
     pub by_name: bool,
+    /// How many pages of a cache it is, if a table gives each sample as many of them as any other: the size of the
+    /// dimension that follows the batch, then; else 0.
+    pub pages: i64,
 }
 
 impl DataArgument {
@@ -48,7 +51,7 @@ pub(super) fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a Shape
 /// else arguments with no matching result whose leading dimension is sharded; else those whose leading dimension most
 /// temporaries have. Where a loop takes one slice of an argument after the other, the batch is the second dimension.
 #[must_use]
-pub fn data_arguments(
+pub(super) fn samples(
     program: &Program,
     classes: &Classes,
     bases: &[Base],
@@ -158,7 +161,7 @@ pub fn data_arguments(
             if accept(base, node, path, parts) {
                 // An argument that is sharded and not returned is data whatever its name.
                 let by_name = by_name && (parts <= 1 || is_returned(base, node));
-                found.push(DataArgument { base: i as u32, dimensions, parts, by_name });
+                found.push(DataArgument { base: i as u32, dimensions, parts, by_name, pages: 0 });
             }
         }
         found
@@ -347,7 +350,7 @@ fn rows_of_state<'a>(
         let place = place(&dimensions, rows)?;
         let parts = tiles.get(place).copied().unwrap_or(1).max(1);
         dimensions.swap(0, place);
-        Some(DataArgument { base, dimensions, parts, by_name: true })
+        Some(DataArgument { base, dimensions, parts, by_name: true, pages: 0 })
     });
     data.collect()
 }
@@ -548,7 +551,7 @@ mod tests {
 
     #[test]
     fn products_follow_the_leading_dimension() {
-        let data = [DataArgument { base: 0, dimensions: vec![4, 512], parts: 4, by_name: true }];
+        let data = [DataArgument { base: 0, dimensions: vec![4, 512], parts: 4, by_name: true, pages: 0 }];
         assert_eq!(products(&data, 1), [4, 2048]);
         assert_eq!(products(&data, 4), [16, 8192]);
         assert_eq!(outline(&[1, 512, 1, 4]), [4, 512]);

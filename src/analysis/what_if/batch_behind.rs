@@ -54,7 +54,7 @@ pub(super) fn samples_of_fields<'a>(
         };
         let mut dimensions = node.dimensions.clone();
         dimensions[..=place].rotate_right(1);
-        found.push(DataArgument { base: row as u32, dimensions, parts: tiles[place], by_name: false });
+        found.push(DataArgument { base: row as u32, dimensions, parts: tiles[place], by_name: false, pages: 0 });
     }
     let batch = found.first().map(DataArgument::batch)?;
     let is_one = found.iter().all(|data| data.batch() == batch);

@@ -152,7 +152,7 @@ pub fn find(
     let Some((_, _, rows)) = best else { return Vec::new() };
     let argument = |row: usize| {
         let dimensions = node(&bases[row])?.dimensions.clone();
-        Some(DataArgument { base: row as u32, dimensions, parts: 1, by_name: true })
+        Some(DataArgument { base: row as u32, dimensions, parts: 1, by_name: true, pages: 0 })
     };
     rows.into_iter().filter_map(argument).collect()
 }

@@ -30,6 +30,10 @@ impl Memory {
             let seeds = data.filter_map(|data| {
                 let buffer = self.base.get(data.base as usize)?.buffer;
                 let node = program.buffer_node(buffer)?;
+                if data.pages > 0 {
+                    let place = node.dimensions.iter().position(|&size| size == data.pages)?;
+                    return Some((buffer, Mark::whole(place as u32, data.pages)));
+                }
                 // Time, or the points of a field, come before the batch where the first dimension is another one.
                 let place = (1..node.dimensions.len()).find(|&place| node.dimensions[place] == data.batch());
                 let is_first = node.dimensions.first() == data.dimensions.first();

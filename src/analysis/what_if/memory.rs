@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use super::base::{Base, Role};
-use super::batch::{self, DataArgument};
+use super::batch::{DataArgument, trains};
 use super::borrowed::{Borrowed, borrowed};
 use super::edit::Arguments;
 use super::followers::{Followers, Temporaries};
@@ -15,6 +15,7 @@ use super::global_batch::GlobalBatch;
 use super::head_size::Heads;
 use super::lodgers::{Housed, Lodger, end_early, is_alike, lodgers_of};
 use super::named::ArgumentRows;
+use super::pages;
 use super::postponed::Postponed;
 use super::recomputed::Recomputed;
 use super::resize;
@@ -162,7 +163,7 @@ pub struct Memory {
     pub(super) postponable: OnceLock<Vec<u32>>,
     /// Where the values of arguments are found again, once somebody asked: see [`super::follow`].
     pub(super) followers: OnceLock<Followers>,
-    /// Outlines of the arguments that hold no batch, once somebody asked: see [`batch::weights`].
+    /// Outlines of the arguments that hold no batch, once somebody asked: see [`super::batch::weights`].
     pub(super) weights: OnceLock<FastSet<Vec<i64>>>,
     /// How the global batch is recognised, once somebody asked.
     pub(super) global_batch: OnceLock<Option<GlobalBatch>>,
@@ -291,7 +292,7 @@ impl Memory {
         let generation = device.name.as_deref().and_then(TpuGeneration::by_name);
         let vmem_mib = || generation.map_or(128, |row| row.vmem_mib);
         let vmem = if is_tpu { vmem_mib() << 20 } else { 0 };
-        let data = batch::data_arguments(program, classes, &base, (&families, labels));
+        let data = pages::data_arguments(program, classes, &base, (&families, labels));
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
         let (kept, (last_read, lodgers)) = rayon::join(
             || SavedForBackward::new(program, analysis, (&base, &data), &families, (&family_names, &points)),
@@ -306,7 +307,7 @@ impl Memory {
         );
         let written = |own: &Base| analysis.live.as_ref()?.of(own.buffer).map(|life| life.0);
         let written: Vec<u32> = base.iter().map(|own| written(own).unwrap_or(u32::MAX)).collect();
-        let trains = batch::trains(classes, &base);
+        let trains = trains(classes, &base);
         let is_weight =
             |base: &Base| matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) == Class::Weight;
         let trained: Vec<usize> = (0..base.len()).filter(|&row| trains && is_weight(&base[row])).collect();

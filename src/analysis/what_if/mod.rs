@@ -43,6 +43,7 @@ mod order_of_logits;
 mod outcome;
 mod outer_loop;
 mod outlook;
+mod pages;
 mod pairs;
 mod postponed;
 mod prediction;
