@@ -15,15 +15,17 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::scan_parts;
 use super::stages;
 use crate::analysis::class::{Class, Reason};
+use crate::analysis::flow::argument::slice_of;
 use crate::analysis::flow::collective::is_gathered;
 use crate::analysis::flow::loops::Role as LoopRole;
+use crate::analysis::flow::made_of::made_of_outside;
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::{AGAIN, Pass, jvp_scope};
 use crate::analysis::names::scope::{is_einsum, path};
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
 use crate::analysis::what_if::{Base, Checkpoint, Depth, Edit, Role};
-use crate::model::{BufferId, Bytes, FastSet, outline, percent, thousands};
+use crate::model::{BufferId, Bytes, FastSet, InstructionId, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "activations";
@@ -407,16 +409,23 @@ fn holds_gathered(case: &ProgramContext<'_>, stack: &Stack) -> bool {
     written.is_some_and(|value| is_gathered(case.program, value))
 }
 
-/// Whether a stack has the dimensions of stacked weights: what each layer makes of its own, in another type. Where each step
-/// has several layers, weights may have a dimension for these besides.
+/// Whether each slice of a stack is of the weights of its layer: cast, or unpacked from fewer bits.
 fn holds_weights(case: &ProgramContext<'_>, stack: &Stack) -> bool {
-    let Some(node) = case.node(case.memory.families.list[stack.family as usize].root) else { return false };
-    let (own, weights) = (outline(&node.dimensions), case.memory.weights(case.program));
-    let is_of_one = |weight: &Vec<i64>| {
-        weight.len() == own.len() + 1
-            && (0..weight.len()).any(|at| weight[..at] == own[..at] && weight[at + 1..] == own[at..])
+    let (program, labels) = (case.program, case.analysis.labels(case.program));
+    let root = case.memory.families.list[stack.family as usize].root;
+    let written = labels.role(program, root).and_then(|part| part.written.clone());
+    let classes = case.analysis.classes(program);
+    let is_weight = |parameter: InstructionId| {
+        let number = program.instructions.argument.get(parameter.index()).copied().map(i64::from);
+        let row = case.arguments().find(|argument| Some(argument.2) == number);
+        row.is_some_and(|row| classes.of(case.memory.base[row.0].buffer) == Class::Weight)
     };
-    weights.contains(&own) || (own.len() > 2 && weights.iter().any(is_of_one))
+    written.is_some_and(|value| {
+        slice_of(program, &labels.loops, value.clone()).is_some_and(is_weight) || {
+            let made_of = made_of_outside(program, &labels.loops, value);
+            made_of.is_all && made_of.arguments.into_iter().any(is_weight)
+        }
+    })
 }
 
 /// Share of allocated bytes from which activations that have rules of their own are named as left out.
@@ -498,7 +507,11 @@ fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], by
         finding.advice.push("the layers are checkpointed already, as their operation names show; what is left is their inputs and what lies between them".to_owned());
         return false;
     }
-    if stages::keep_inputs_alone(case, &patterns, held) {
+    // Layers that are checkpointed already are not told again beside others that are not.
+    let are_done = |pattern: &String| stages::keep_inputs_alone(case, std::slice::from_ref(pattern), held);
+    let (done, open): (Vec<String>, Vec<String>) = patterns.iter().cloned().partition(are_done);
+    let patterns = if open.is_empty() { patterns } else { open };
+    if (!done.is_empty() && patterns == done) || stages::keep_inputs_alone(case, &patterns, held) {
         in_parts(case, finding, 0);
         finding.advice.push(policy::GROUPS.to_owned());
         return false;

@@ -418,8 +418,9 @@ fn is_of_ring(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
 const BIASES: [&str; 4] = ["relative_attention_bias", "relative_position_bias", "rel_pos_bias", "position_bias"];
 
 /// Words in the names of operations that add to scores what depends on the distance of the positions, as in Segment
-/// Anything's encoder, or DeBERTa's, which gathers it for each pair.
-const BY_DISTANCE: [&str; 4] = ["relative_position", "rel_pos", "alibi", "disentangled"];
+/// Anything's encoder, or DeBERTa's, which gathers it for each pair; PyTorch's product of batches that are added to another
+/// array is that of BLOOM's scores and its slopes.
+const BY_DISTANCE: [&str; 5] = ["relative_position", "rel_pos", "alibi", "disentangled", "aten::baddbmm"];
 
 /// Words in the names of operations that compute a softmax of scores.
 const SOFTMAX: [&str; 2] = ["softmax", "dot_product_attention"];

@@ -339,10 +339,18 @@ impl Finding {
 /// How many times the lower end of what a change may come to the upper one is, from which on a number alone says too much.
 const WIDE: f64 = 1.3;
 
-/// The range of what a change may come to, where that is wide: ` (10.1 to 14.8 GiB)`.
+/// The same of the upper end and the number.
+const ABOVE: f64 = 1.15;
+
+/// The range of what a change may come to, where that is wide: ` (10.1 GiB to 14.8 GiB)`.
 fn range_beside(effect: &Effect, units: UnitSystem) -> String {
-    let (low, high) = effect.range();
-    let is_wide = high.0 as f64 > low.0 as f64 * WIDE;
+    wide_range(effect.allocated(), effect.range(), units)
+}
+
+/// A range of bytes in words beside the bytes that are expected, where it is wide, else nothing.
+#[must_use]
+pub fn wide_range(expected: Bytes, (low, high): (Bytes, Bytes), units: UnitSystem) -> String {
+    let is_wide = high.0 as f64 > low.0 as f64 * WIDE || high.0 as f64 > expected.0 as f64 * ABOVE;
     if is_wide { format!(" ({} to {})", units.short(low), units.short(high)) } else { String::new() }
 }
 

@@ -2,7 +2,7 @@
 
 use super::finding::{ChangesResults, Finding};
 use super::program_context::{AtPeak, ProgramContext, Total, in_a_row};
-use crate::analysis::class::{Class, origin};
+use crate::analysis::class::Class;
 use crate::analysis::what_if::Role;
 use crate::model::{BufferId, Bytes, FastSet, ShapeNode, capitalised, percent};
 
@@ -11,8 +11,10 @@ pub const NAME: &str = "layout_copy";
 
 /// The argument (row of the base) that a buffer at the peak is a copy of in another layout.
 pub(super) fn copied_argument(case: &ProgramContext<'_>, buffer: BufferId) -> Option<usize> {
-    let origin = origin::of(case.program, buffer).filter(|origin| !origin.is_gathered)?;
-    let (row, ..) = case.arguments().find(|argument| argument.2 == origin.argument)?;
+    let program = case.program;
+    let held = case.analysis.labels(program).held_by(program, buffer).filter(|held| !held.is_gathered)?;
+    let number = i64::from(*program.instructions.argument.get(held.parameter.index())?);
+    let (row, ..) = case.arguments().find(|argument| argument.2 == number)?;
     let (copy, argument) = (case.node(buffer)?, case.node(case.memory.base[row].buffer)?);
     (copy.element_type == argument.element_type && are_laid_out_differently(copy, argument)).then_some(row)
 }

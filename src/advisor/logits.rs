@@ -6,7 +6,7 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::{Edit, LOGITS};
-use crate::model::{Bytes, Opcode, percent, thousands};
+use crate::model::{Bytes, FastSet, Opcode, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "logits";
@@ -51,10 +51,11 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         "for all positions at once"
     };
     finding.why = format!(
-        "At the peak, {} the vocabulary as a dimension, {positions}; the largest is {}.{} The loss needs only one number per position; logits and their gradient are intermediate values.",
+        "At the peak, {} the vocabulary as a dimension, {positions}; the largest is {}.{} {}; logits and their gradient are intermediate values.",
         counted(held.len(), "temporary has", "temporaries have"),
         case.describe_first(&held),
-        copied(case, &held)
+        copied(case, &held),
+        needed(case, &held, vocabulary)
     );
     if is_remedied {
         finding.why.push_str(&case.unlike(&finding, bytes - bytes / u64::from(PARTS)));
@@ -102,6 +103,32 @@ fn in_chunks(case: &ProgramContext<'_>) -> String {
         format!(" in {PARTS} times as many chunks")
     } else {
         format!(" in {PARTS} chunks")
+    }
+}
+
+/// What the loss needs of logits: of those that come with the data, as of a teacher, one part at a time as well.
+fn needed(case: &ProgramContext<'_>, held: &[&AtPeak], vocabulary: i64) -> String {
+    let classes = case.analysis.classes(case.program);
+    // The words that a device has: all of them, or its part.
+    let words = held.iter().filter_map(|t| {
+        let sizes = case.node(t.buffer)?.dimensions.iter().copied();
+        sizes.filter(|&size| size > 1 && vocabulary % size == 0).max()
+    });
+    let words: FastSet<i64> = words.collect();
+    let is_given = |row: usize| {
+        let buffer = case.memory.base[row].buffer;
+        let node = case.node(buffer).filter(|node| node.element_type.is_float() && node.dimensions.len() > 1);
+        classes.of(buffer) == Class::Input
+            && node.is_some_and(|node| node.dimensions.last().is_some_and(|size| words.contains(size)))
+    };
+    let mut given: Vec<_> = case.arguments().filter(|argument| is_given(argument.0)).collect();
+    given.sort_by_key(|argument| std::cmp::Reverse(case.memory.base[argument.0].size));
+    match given.first().filter(|argument| case.is_worth(case.memory.base[argument.0].size)) {
+        Some((row, path, ..)) => format!(
+            "The loss compares them with `{path}`, which is given with as many words ({}), and needs both for one part of the positions at a time: give it the most likely words of each position alone, or run what makes it in the step, part by part",
+            Bytes(case.memory.base[*row].size).short()
+        ),
+        None => "The loss needs only one number per position".to_owned(),
     }
 }
 

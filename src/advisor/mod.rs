@@ -55,7 +55,7 @@ mod unsharded_activations;
 mod zero;
 
 pub use effect::Effect;
-pub use finding::{ChangesResults, Finding, Severity, has_micro_batches};
+pub use finding::{ChangesResults, Finding, Severity, has_micro_batches, wide_range};
 pub use plan::Plan;
 pub use program_context::{AtPeak, ProgramContext};
 pub use subject::{ProgramRule, Rule, Subject};

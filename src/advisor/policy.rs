@@ -7,10 +7,12 @@ use super::program_context::{AtPeak, ProgramContext, Total};
 use super::simulation::is_simulation;
 use super::stages;
 use crate::analysis::flow::Value;
+use crate::analysis::flow::product::is_product;
+use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::{AGAIN, Pass};
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::analysis::what_if::{Checkpoint, Edit};
-use crate::model::{BufferId, Bytes, FastSet};
+use crate::model::{BufferId, Bytes, FastSet, InstructionId};
 
 /// Share of what is kept from which on a policy that keeps it saves nothing.
 const NEARLY_ALL: f64 = 0.95;
@@ -72,11 +74,22 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
     if is_largest || products as f64 >= all as f64 * NEARLY_ALL {
         return None;
     }
+    // Of a network of convolutions there is none to keep.
+    if !has_matrix_products(case) {
+        return None;
+    }
     let of_them = if case.is_worth(products) { format!(" ({})", Bytes(products).short()) } else { String::new() };
     let and_scores = if are_scores_kept { ", including attention scores" } else { "" };
     Some(format!(
         "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights{of_them} and recomputes the rest{and_scores}"
     ))
+}
+
+/// Whether the program multiplies matrices, other than as convolutions of its source.
+fn has_matrix_products(case: &ProgramContext<'_>) -> bool {
+    let program = case.program;
+    let is_one = |at: InstructionId| is_product(program, at) && !is_convolution(&program.text.op_name(at));
+    program.instructions.ids().any(is_one)
 }
 
 /// Whether layers are checkpointed, or the steps of the loops over them: not where only a loop as a whole is, as in a

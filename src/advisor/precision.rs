@@ -5,7 +5,7 @@ use super::library::{Library, has_narrow_moments, wide_moments};
 use super::program_context::{AtPeak, ProgramContext, Total};
 use super::simulation::is_simulation;
 use crate::analysis::class::Class;
-use crate::analysis::flow::may_have_weights;
+use crate::analysis::flow::product::may_have_weights;
 use crate::analysis::what_if::{Arguments, Edit};
 use crate::model::{BufferId, Bytes, ElementType, FastSet, capitalised, percent};
 

@@ -76,7 +76,7 @@ fn held(case: &ProgramContext<'_>, meant: &[Class]) -> Vec<(u64, usize)> {
         .map(|argument| (case.memory.base[argument.0].size, argument.0))
         .filter(|row| meant.contains(&classes.of(case.memory.base[row.1].buffer)))
         .collect();
-    rows.sort_unstable_by(|a, b| b.cmp(a));
+    rows.sort_unstable_by_key(|&(bytes, row)| (std::cmp::Reverse(bytes), row));
     rows
 }
 
@@ -224,7 +224,7 @@ fn report(
     let names = short_names(&meant, &others);
     let of = if names.is_empty() { String::new() } else { format!(" ({})", listed(&names, 3)) };
     finding.changes_results = ChangesResults::Maybe;
-    if class == Class::Weight && !case.memory.has_backward() {
+    if class == Class::Weight {
         in_fewer_bits(case, &mut finding, rows, &names);
     }
     if is_state {
@@ -362,7 +362,8 @@ fn in_8_bits(case: &ProgramContext<'_>, finding: &mut Finding, rows: &[(u64, usi
     }
 }
 
-/// Weights that are only read can be stored in half as many bits: attaches that change and says what it is.
+/// Weights that are only read, and tables that are trained, can be stored in half as many bits: attaches that change and
+/// says what it is.
 fn in_fewer_bits(case: &ProgramContext<'_>, finding: &mut Finding, rows: &[(u64, usize)], names: &[String]) {
     let bits = |row: usize| {
         let node = case.node(case.memory.base[row].buffer)?;
@@ -373,7 +374,18 @@ fn in_fewer_bits(case: &ProgramContext<'_>, finding: &mut Finding, rows: &[(u64,
         wide.map(|row| row.0).total()
     };
     let all: u64 = rows.iter().map(|row| row.0).total();
-    let (to, how) = if with(16).saturating_mul(2) > all {
+    let is_trained = case.memory.has_backward();
+    let (to, how) = if is_trained {
+        // What an optimizer keeps of weights has a finding of its own.
+        let state = case.argument_bytes().get(&Class::Optimizer).copied().unwrap_or(0);
+        if state.saturating_mul(2) > all || with(16).saturating_mul(2) <= all {
+            return;
+        }
+        (
+            Some(ElementType::BF16),
+            "keep them in bfloat16 (small updates are lost unless they are rounded stochastically)",
+        )
+    } else if with(16).saturating_mul(2) > all {
         (Some(ElementType::BF16), "store them in bfloat16: most are wider, and they are only read")
     } else if with(8).saturating_mul(2) > all {
         (ElementType::from_name("s8"), "store them in 8 bits (int8 with scales for each channel, `float8_e4m3fn`)")

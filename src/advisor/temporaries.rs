@@ -372,7 +372,11 @@ fn checkpoint(case: &ProgramContext<'_>, finding: &mut Finding, findings: &[Find
             return;
         }
     }
-    let are_of_forward = || case.peak.iter().any(|t| case.name(t.family).contains("jvp("));
+    let are_of_forward = || {
+        let classes = case.analysis.classes(case.program);
+        let kept = case.peak.iter().filter(|t| classes.of(t.buffer) == Class::Activation).map(|t| t.size).total();
+        kept.saturating_mul(2) > case.peak.iter().map(|t| t.size).total()
+    };
     let are_floats = || {
         let floats = case.peak.iter().filter(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_float()));
         floats.map(|t| t.size).total().saturating_mul(2) > case.peak.iter().map(|t| t.size).total()

@@ -206,12 +206,12 @@ fn what_a_loop_passes_on_has_a_name() {
 fn what_loops_keep_is_named_by_what_it_is() {
     let files = Files::of_project();
     for (name, element, dimensions, expected) in [
-        ("experts_scan_v6e", "bf16", "[48,2,4096,4,128]", "saved by the scan for 48 layers: self_attention/key_norm, "),
+        ("experts_scan_v6e", "bf16", "[48,2,4096,4,128]", "saved by the scan for 48 layers: self_attention/key_norm"),
         (
             "experts_scan_v6e",
             "bf16",
             "[48,2,4096,32,128]",
-            "saved by the scan for 48 layers: self_attention/query_norm, ",
+            "saved by the scan for 48 layers: self_attention/query_norm",
         ),
         ("experts_scan_v6e", "bf16", "[2,4096,151936]", "logits, made from logits_dense"),
         ("compressed_v5e", "bf16", "[4096,512,376]", "copy of replay['obs']"),
@@ -319,6 +319,48 @@ fn state_that_no_gradient_reaches_is_no_weight() {
         path.starts_with("fields").then(|| classes.reason(buffer))
     });
     assert_eq!(of_fields.collect::<Vec<_>>(), [Reason::WithoutGradient; 2]);
+}
+
+#[test]
+fn a_copy_has_the_class_of_what_it_is_a_copy_of() {
+    // One fusion casts two of the adapters at once, outside of the loop that reads them.
+    let casts = named("v6e_lora", |name| name.starts_with("fusion.338{"));
+    let expected = |path: &str| (format!("copy of {path}"), Class::Weight, Reason::CopyOfArgument);
+    assert_eq!(casts, [expected("lora['v_a']"), expected("lora['q_a']")]);
+}
+
+/// Temporaries that are copies of arguments by their names, and of these the ones that are of another class than the argument.
+fn copies(program: &Program, analysis: &ProgramAnalysis) -> (usize, Vec<String>) {
+    let (labels, classes) = (analysis.labels(program), analysis.classes(program));
+    let buffers = || (0..program.buffers.len()).map(BufferId::from_index);
+    let of_category = |wanted: Category| buffers().filter(move |&buffer| category(program, buffer) == wanted);
+    let path = |buffer: BufferId| program.buffers.instruction_of(buffer).map(|at| program.text.op_name(at));
+    let arguments: std::collections::HashMap<String, Class> =
+        of_category(Category::Parameter).filter_map(|buffer| Some((path(buffer)?, classes.of(buffer)))).collect();
+    let (mut looked_at, mut wrong) = (0usize, Vec::new());
+    for buffer in of_category(Category::Temporary) {
+        let Some(label) = labels.of(program, buffer).filter(|label| !label.copy_of.is_empty()) else { continue };
+        let Some(&class) = arguments.get(&label.copy_of) else { continue };
+        looked_at += 1;
+        if classes.of(buffer) != class {
+            wrong.push(format!("{} {}: {:?}", program.buffer_name(buffer), label.text, classes.of(buffer)));
+        }
+    }
+    (looked_at, wrong)
+}
+
+#[test]
+fn copies_have_the_class_of_the_argument_in_every_program() {
+    let mut all = 0usize;
+    for path in Files::of_project().programs() {
+        let (profile, analysis) = open(&path);
+        for (program, own) in profile.programs.iter().zip(&analysis.programs) {
+            let (looked_at, wrong) = copies(program, own);
+            assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
+            all += looked_at;
+        }
+    }
+    assert!(all > 50, "{all} copies were looked at");
 }
 
 #[test]

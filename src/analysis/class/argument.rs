@@ -6,7 +6,7 @@ use std::cell::LazyCell;
 use super::from_gradient::from_gradient;
 use super::per_sample::{Row, beside_caches, of_samples};
 use super::{Class, Reason};
-use crate::analysis::flow::may_have_weights;
+use crate::analysis::flow::product::may_have_weights;
 use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::steps::{LoopSteps, Steps};
 use crate::analysis::names::argument::{Hint, first_word, is_nested, is_told_by_first_word};

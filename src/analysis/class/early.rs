@@ -2,7 +2,7 @@
 //! the step from which the backward pass runs without it.
 
 use crate::analysis::border::border;
-use crate::analysis::flow::hands_on;
+use crate::analysis::flow::made_by;
 use crate::analysis::live_range::LiveRanges;
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::Pass;
@@ -15,9 +15,6 @@ const BACKWARD_RUNS: f64 = 0.001;
 /// At most one part in so many of what either pass makes may be on the wrong side of the turn: a step of two rounds, as of
 /// a generator and its critic, has no one turn.
 const WRONG: u128 = 5;
-
-/// Most operations that only hand a value on between what makes and what reads it.
-const MAX_STEPS: usize = 8;
 
 /// Where the backward pass begins.
 #[derive(Debug, Default)]
@@ -120,26 +117,16 @@ fn early(program: &Program, passes: &[Pass], made: &[Made]) -> FastSet<Instructi
 fn reads_only_forward(program: &Program, passes: &[Pass], at: InstructionId, early: &FastSet<InstructionId>) -> bool {
     let mut reads_any = false;
     for &operand in program.instructions.operands_of(at) {
-        let Some(from) = source(program, operand) else { return false };
+        if operand == NO_ROW {
+            return false;
+        }
+        let from = made_by(program, InstructionId(operand));
         if passes.get(from.index()) == Some(&Pass::Backward) && !early.contains(&from) {
             return false;
         }
         reads_any |= is_computed(program, from);
     }
     reads_any
-}
-
-/// What makes a value that is handed on to a row of the instructions.
-fn source(program: &Program, row: u32) -> Option<InstructionId> {
-    let mut at = Some(row).filter(|&row| row != NO_ROW).map(InstructionId)?;
-    for _ in 0..MAX_STEPS {
-        if !hands_on(program, at) && program.instructions.opcode.get(at.index()) != Some(&Opcode::COPY) {
-            break;
-        }
-        let Some(&first) = program.instructions.operands_of(at).first().filter(|&&row| row != NO_ROW) else { break };
-        at = InstructionId(first);
-    }
-    Some(at)
 }
 
 /// Whether an instruction computes its value.

@@ -4,7 +4,6 @@
 mod argument;
 mod early;
 mod from_gradient;
-pub mod origin;
 mod per_sample;
 mod reason;
 mod unpacked;
@@ -12,7 +11,7 @@ mod unpacked;
 use rayon::prelude::*;
 
 use super::ProgramAnalysis;
-use super::flow::argument::entry_parameter;
+use super::flow::argument::{entry_parameter, slice_of};
 use super::flow::collective::{gathered_from, is_permute};
 use super::flow::copied_state::copied_into_loop;
 use super::flow::loops::{Loops, Role};
@@ -23,7 +22,7 @@ use super::names::pass::{Pass, pass_of};
 use super::program::category;
 use crate::model::{BufferId, Bytes, Category, FastMap, InstructionId, Opcode, Program};
 use early::Turn;
-use origin::Origin;
+
 pub use reason::{Certainty, Reason};
 use unpacked::Quantised;
 
@@ -215,26 +214,33 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
         Some(Role::Gradients) => return (Class::Gradient, Reason::CollectedByLoop),
         _ => {}
     }
-    if let Some(Origin { argument, is_gathered }) = origin::of(program, buffer)
-        && let Some(&(class, _)) = arguments.get(&argument)
-    {
-        return (class, if is_gathered { Reason::Gathered } else { Reason::CopyOfArgument });
-    }
-    // A copy of the cache that a loop works on, and what is written into either, are the cache.
     let loops = &analysis.labels(program).loops;
     let class_of = |from: InstructionId| {
         let number = i64::from(*program.instructions.argument.get(from.index())?);
         arguments.get(&number).map(|found| found.0)
     };
+    let own = Value { at: instruction, index: program.buffer_index(buffer) };
+    if analysis.labels(program).summed(program, &own).is_some() {
+        return (Class::Gradient, Reason::SummedByLoop);
+    }
+    if let Some(held) = analysis.labels(program).held_by(program, buffer)
+        && let Some(class) = class_of(held.parameter)
+    {
+        return (class, if held.is_gathered { Reason::Gathered } else { Reason::CopyOfArgument });
+    }
+    // A copy of the cache that a loop works on, and what is written into either, are the cache.
     if has_cache && copied_into_loop(program, loops, buffer).and_then(class_of) == Some(Class::Cache) {
         return (Class::Cache, Reason::CopyOfArgument);
     }
     // What a loop gathers is one step's part of a stack; in a product whose parts are exchanged while others are computed,
     // devices hand on what they have of a weight.
-    let value = computed(program, Value { at: instruction, index: program.buffer_index(buffer) });
+    let value = computed(program, own.clone());
     let part = gathered_from(program, value.clone()).or_else(|| is_permute(program, value.at).then_some(value));
     if let Some(class) = part.and_then(|part| class_of(entry_parameter(program, loops, &part, true)?)) {
         return (class, Reason::Gathered);
+    }
+    if slice_of(program, loops, own).and_then(class_of) == Some(Class::Weight) {
+        return (Class::Weight, Reason::SliceOfArgument);
     }
     let pass = match passes.get(instruction.index()) {
         Some(Pass::Backward) if turn.is_early(instruction) => Some(Pass::Forward),

@@ -75,6 +75,8 @@ pub enum Reason {
     RowForEachSample,
     /// It holds what an argument holds: a copy, a cast, a prefetch.
     CopyOfArgument,
+    /// It holds a slice of what an argument holds, such as one layer's of the weights that a scan takes.
+    SliceOfArgument,
     /// What a weight that is stored in few bits is unpacked into.
     Unpacked,
     /// Elements of 4 bits or less, which samples never have.
@@ -85,6 +87,8 @@ pub enum Reason {
     SavedByLoop,
     /// A loop of the backward pass writes a slice of it in each step.
     CollectedByLoop,
+    /// A loop over micro-batches adds it up, and it has the dimensions of a weight.
+    SummedByLoop,
     /// Named by the forward pass, live in the backward pass.
     KeptForBackward,
     /// Its name shows recomputation in the backward pass.
@@ -155,11 +159,13 @@ impl Reason {
                 "it and the arguments beside it have as many rows each, and none is named as a weight"
             }
             Self::CopyOfArgument => "it is a copy of an argument",
+            Self::SliceOfArgument => "it is a slice of an argument",
             Self::Unpacked => "unpacked from a weight that is stored in fewer bits",
             Self::FewBits => "an argument with elements of 4 bits or less that is not returned",
             Self::Gathered => "an argument gathered from other devices",
             Self::SavedByLoop => "a loop of the forward pass saves it for the backward pass",
             Self::CollectedByLoop => "a loop of the backward pass writes it",
+            Self::SummedByLoop => "a loop over micro-batches adds it up",
             Self::KeptForBackward => "made by the forward pass, live in the backward pass",
             Self::Recomputed => "recomputed in the backward pass",
             Self::Backward => "made by the backward pass",

@@ -4,22 +4,63 @@ use super::loops::{Loops, Role, given_to};
 use super::{Value, handed_on, opcode, operand};
 use crate::model::{InstructionId, NO_ROW, Opcode, Program};
 
+/// What is traced through beside copies, views and casts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Through {
+    /// Nothing: the value is the argument.
+    Copies,
+    /// What gathers the parts of all devices.
+    Gathers,
+    /// Slices.
+    Slices,
+    /// Gathers, slices, lookups and what hands parts to other devices.
+    Parts,
+}
+
+/// The entry's parameter whose data a value holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// The parameter.
+    pub parameter: InstructionId,
+    /// Whether it was all-gathered on the way.
+    pub is_gathered: bool,
+}
+
+/// The argument that a value is a whole copy of, in any layout or type, or that was gathered into it from all devices.
+#[must_use]
+pub fn held(program: &Program, loops: &Loops, value: Value) -> Option<Held> {
+    walk(program, loops, value, Through::Gathers)
+}
+
+/// The argument that a value is a copy or a slice of, in any layout or type, such as one layer's weights in a scan.
+#[must_use]
+pub fn slice_of(program: &Program, loops: &Loops, value: Value) -> Option<InstructionId> {
+    walk(program, loops, value, Through::Slices).map(|held| held.parameter)
+}
+
+fn is_gather(program: &Program, at: InstructionId) -> bool {
+    matches!(opcode(program, at), Opcode::ALL_GATHER_START | Opcode::ALL_GATHER_DONE)
+        || program.opcode_name(at) == "all-gather"
+}
+
 /// The entry's parameter that a value is a copy of, or with `with_parts` a part of: traced through copies, casts, loop
 /// state, and with `with_parts` slices and gathers.
 #[must_use]
 pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_parts: bool) -> Option<InstructionId> {
-    let mut value = value.clone();
+    let through = if with_parts { Through::Parts } else { Through::Copies };
+    walk(program, loops, value.clone(), through).map(|held| held.parameter)
+}
+
+fn walk(program: &Program, loops: &Loops, value: Value, through: Through) -> Option<Held> {
+    let mut value = value;
+    let mut is_gathered = false;
     for _ in 0..super::MAX_STEPS {
-        if let Some(next) = handed_on(program, &value) {
-            value = next;
-            continue;
-        }
         let at = value.at;
         match opcode(program, at) {
             Opcode::PARAMETER => {
                 let computation = program.computation_of(at)?;
                 if Some(computation) == program.entry {
-                    return Some(at);
+                    return Some(Held { parameter: at, is_gathered });
                 }
                 let caller = loops.caller(computation).or_else(|| loops.start(computation))?;
                 if opcode(program, caller) == Opcode::WHILE {
@@ -36,44 +77,51 @@ pub fn entry_parameter(program: &Program, loops: &Loops, value: &Value, with_par
             Opcode::WHILE if loops.part(at, &value.index).is_some_and(|p| p.role == Role::Unchanged) => {
                 value.at = operand(program, at, 0)?;
             }
-            Opcode::FUSION => {
-                let passed = || passed_by(program, &value, with_parts);
-                // Of several that a fusion makes, each is of its own operand.
-                let moved = if value.index.is_empty() {
-                    moved_by(program, at, with_parts).or_else(passed)
-                } else {
-                    passed().or_else(|| moved_by(program, at, with_parts))
-                };
-                value = Value::whole(moved?);
+            _ => {
+                is_gathered |= is_gather(program, at);
+                value = step_back(program, &value, through)?;
             }
-            Opcode::CUSTOM_CALL if with_parts && program.instructions.operands_of(at).len() == 1 => {
-                value = Value::whole(operand(program, at, 0)?);
-            }
-            Opcode::CUSTOM_CALL if program.joins_slices(at) => {
-                let whole = fetched_in_slices(program, at);
-                value = Value::whole(whole.or_else(|| operand(program, at, 0).filter(|_| with_parts))?);
-            }
-            Opcode::ASYNC_START | Opcode::ASYNC_DONE if with_parts => {
-                value = Value::whole(operand(program, at, 0)?);
-            }
-            Opcode::COLLECTIVE_PERMUTE
-            | Opcode::COLLECTIVE_PERMUTE_START
-            | Opcode::COLLECTIVE_PERMUTE_DONE
-            | Opcode::ALL_GATHER_START
-            | Opcode::ALL_GATHER_DONE
-                if with_parts =>
-            {
-                value = Value::whole(operand(program, at, 0)?);
-            }
-            _ => match program.opcode_name(at) {
-                "dynamic-slice" | "slice" | "all-gather" | "gather" if with_parts => {
-                    value = Value::whole(operand(program, at, 0)?);
-                }
-                _ => return None,
-            },
         }
     }
     None
+}
+
+/// One step back inside a computation to what a value is a copy, or a part, of; `None` if it is computed or a parameter.
+fn step_back(program: &Program, value: &Value, through: Through) -> Option<Value> {
+    if let Some(next) = handed_on(program, value) {
+        return Some(next);
+    }
+    let at = value.at;
+    let (with_parts, with_slices) = (through == Through::Parts, matches!(through, Through::Slices | Through::Parts));
+    let first = || operand(program, at, 0).map(Value::whole);
+    match opcode(program, at) {
+        Opcode::FUSION => {
+            let passed = || passed_by(program, value, with_slices);
+            // Of several that a fusion makes, each is of its own operand.
+            let moved = if value.index.is_empty() {
+                moved_by(program, at, with_slices).or_else(passed)
+            } else {
+                passed().or_else(|| moved_by(program, at, with_slices))
+            };
+            moved.map(Value::whole)
+        }
+        Opcode::CUSTOM_CALL if with_parts && program.instructions.operands_of(at).len() == 1 => first(),
+        Opcode::CUSTOM_CALL if program.joins_slices(at) => {
+            let whole = fetched_in_slices(program, at).map(Value::whole);
+            whole.or_else(|| first().filter(|_| with_slices))
+        }
+        Opcode::ASYNC_START if with_parts || (with_slices && fetches_slice(program, at)) => first(),
+        Opcode::ASYNC_DONE if with_slices => first(),
+        Opcode::COLLECTIVE_PERMUTE | Opcode::COLLECTIVE_PERMUTE_START | Opcode::COLLECTIVE_PERMUTE_DONE
+            if with_parts =>
+        {
+            first()
+        }
+        _ if matches!(through, Through::Gathers | Through::Parts) && is_gather(program, at) => first(),
+        _ if with_slices && matches!(program.opcode_name(at), "dynamic-slice" | "slice") => first(),
+        _ if with_parts && program.opcode_name(at) == "gather" => first(),
+        _ => None,
+    }
 }
 
 /// Whether an asynchronous operation fetches a slice.

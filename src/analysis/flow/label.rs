@@ -15,16 +15,19 @@ use super::kernel::kernel_behind;
 use super::like_weights::{has_dimensions_of, like_weights, like_whole_weights, weights_like};
 use super::loops::{Loops, Part, Role};
 use super::next_value::{self, IN_PLACE, Returned, next_value};
+use super::operation::operation;
 use super::other_result::other_result;
+use super::product::is_product;
 use super::read_by::read_by;
 use super::steps::LoopSteps;
+pub use super::words::Label;
 use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::{is_number_of, is_plain, is_plain_part, named_scopes};
 use crate::analysis::names::short_path::short_path;
 use crate::analysis::names::{lookup, scope};
-use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
+use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
 /// Most instructions visited when tracing what a value was made from.
 const MOST_LOOKED_AT: usize = 96;
@@ -55,19 +58,6 @@ pub const SUMMED: &str = "summed by the loop";
 /// What all-gathers make.
 const GATHERED: &str = "gathered from other devices";
 
-/// A label for a value, and what it is based on.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Label {
-    /// The words: `saved by the scan for 32 layers: mlp/wi_0, [4,4096,14336]`.
-    pub text: String,
-    /// Its role in a loop, if it has one.
-    pub role: Option<Role>,
-    /// Path of the argument it is a copy of; empty if it is none.
-    pub copy_of: String,
-    /// The framework op name that it has from its operand, which the words shorten; empty if they are all there is.
-    pub borrowed: String,
-}
-
 /// Names buffers of one program.
 #[derive(Debug, Default)]
 pub struct Labels {
@@ -78,6 +68,8 @@ pub struct Labels {
     /// The softmaxes of the program.
     pub softmaxes: Softmaxes,
     returned: Returned,
+    /// The entry's parameters by their paths.
+    pub(super) by_path: OnceLock<FastMap<String, InstructionId>>,
     /// What arguments serve whose paths do not say it.
     pub(super) uses: OnceLock<ArgumentUses>,
 }
@@ -123,19 +115,14 @@ impl Labels {
             let next = next.map(|own| Label { role: Some(part.role), ..own });
             return next.or_else(|| Some(self.stack_label(program, part, known)));
         }
-        if let Some(path) = self.copied_argument(program, &value) {
-            if collective.is_some_and(|collective| is_all_gather(program, collective)) {
+        let held = self.held(program, &value, collective);
+        let path = held.map(|held| program.text.op_name(held.parameter)).filter(|path| !path.is_empty());
+        if let Some((held, path)) = held.zip(path) {
+            if held.is_gathered {
                 return Some(Label::plain(format!("{GATHERED}: {path}")));
             }
             let text = format!("{COPY_OF}{path}");
             return Some(Label { copy_of: path, ..Label::plain(text) });
-        }
-        // The compiler names a gather that it adds by the argument, wherever loops carry that.
-        if let Some(gather) = collective.filter(|&collective| is_all_gather(program, collective)) {
-            let path = program.text.op_name(gather);
-            if scope::argument(&path).is_some_and(|(_, rest)| !rest.is_empty()) {
-                return Some(Label::plain(format!("{GATHERED}: {path}")));
-            }
         }
         if let Some(name) = next_value(program, buffer, &value, &self.returned) {
             return Some(Label::plain(name));
@@ -147,8 +134,15 @@ impl Labels {
         // A prefetch has no name; its operand's is its own.
         let own = if is_borrowed { self.loops.op_name(program, at) } else { name };
         if !is_plain(&own) {
-            let other = other_result(program, &value, &own).map(Label::borrowed);
-            return other.or_else(|| is_borrowed.then(|| Label::borrowed(own)));
+            let other = other_result(program, &value, &own);
+            let is_other = other.is_some();
+            let name = other.unwrap_or(own);
+            let node = node_at(program, value.at, &value.index);
+            let kind = node.and_then(|node| self.kind_by_softmax(program, &value, node, &node.dimensions));
+            return match kind {
+                Some(kind) => Some(Label::of_kind(kind, name)),
+                None => (is_other || is_borrowed).then(|| Label::borrowed(name)),
+            };
         }
         if let Some(path) = self.updated_copy(program, &value) {
             let copy = format!("{COPY_OF}{path}{IN_PLACE}");
@@ -161,6 +155,9 @@ impl Labels {
             && let Some(copy) = self.copy_of_state(program, at, &value.index)
         {
             return updated_argument(program, buffer).or(Some(copy));
+        }
+        if let Some(sum) = self.summed(program, &value) {
+            return Some(Label::plain(sum));
         }
         // Rows that are added up in an array like a weight are its gradient, whatever product they come from.
         let scattered = scope::path(&own).last().copied().filter(|operation| operation.starts_with("scatter"));
@@ -230,18 +227,6 @@ impl Labels {
             format!("{made_from}: {operation}")
         };
         Some(Label::plain(text))
-    }
-
-    /// Whether a buffer holds a copy of an argument, as [`Self::of`] would say.
-    #[must_use]
-    pub fn is_copy_of_argument(&self, program: &Program, buffer: BufferId) -> bool {
-        let Some(at) = program.buffers.instruction_of(buffer) else { return false };
-        if opcode(program, at) == Opcode::PARAMETER && program.is_in_entry(at) {
-            return false;
-        }
-        let value = Value { at, index: program.buffer_index(buffer) };
-        self.stack(program, &value, 0).is_none()
-            && self.copied_argument(program, &value).is_some_and(|path| !path.is_empty())
     }
 
     /// The label of an element of a loop's state that is a copy of an argument, which the loop writes to.
@@ -341,7 +326,7 @@ impl Labels {
 
     /// The stack that a value belongs to: inside the loop that writes it, before (while empty), after, or in loops that
     /// read it.
-    fn stack(&self, program: &Program, value: &Value, depth: u32) -> Option<&Part> {
+    pub(super) fn stack(&self, program: &Program, value: &Value, depth: u32) -> Option<&Part> {
         let mut value = value.clone();
         for _ in 0..super::MAX_STEPS {
             let part = match opcode(program, value.at) {
@@ -384,7 +369,7 @@ impl Labels {
     /// What a stack is made from, as in its label: `mlp/wi_0`.
     #[must_use]
     pub fn stack_name(&self, program: &Program, part: &Part) -> Option<String> {
-        self.written_name(program, part, part.written.as_ref()?, &mut Arguments::default())
+        self.written_name(program, (part, part.written.as_ref()?), false, &mut Arguments::default())
     }
 
     fn stack_label(&self, program: &Program, part: &Part, known: &mut Arguments) -> Label {
@@ -398,7 +383,7 @@ impl Labels {
         let what = part
             .written
             .as_ref()
-            .and_then(|written| self.written_name(program, part, written, known))
+            .and_then(|written| self.written_name(program, (part, written), true, known))
             .map_or(shape.clone(), |name| format!("{name}, {shape}"));
         let steps = self.steps.of(part.at);
         let (count, many) = (part.layers, steps.many());
@@ -423,16 +408,28 @@ impl Labels {
         self.softmaxes.kind(program, (value, node, dimensions), is_of_weight)
     }
 
-    /// The name of what a step writes: its scope, else the weights it was made from.
-    fn written_name(&self, program: &Program, part: &Part, written: &Value, known: &mut Arguments) -> Option<String> {
+    /// The name of what a step writes: its scope, else the weights it was made from; with the operation, if that is asked for
+    /// and is no product with them.
+    fn written_name(
+        &self,
+        program: &Program,
+        (part, written): (&Part, &Value),
+        has_operation: bool,
+        known: &mut Arguments,
+    ) -> Option<String> {
         let value = super::computed(program, written.clone());
         if self.is_input(program, part) {
             return Some(format!("the input of each {}", self.steps.of(part.at).one()));
         }
         let name = program.text.op_name(value.at);
         let scopes = named_scopes(&name);
+        let own = || operation(program, &value).filter(|_| has_operation && part.role == Role::Saved);
+        let with_operation = |from: String| match own() {
+            Some(operation) => format!("{from}: {operation}"),
+            None => from,
+        };
         if !scopes.is_empty() && !self.is_scope_of_all(program, part, &name) {
-            return Some(scopes);
+            return Some(with_operation(scopes));
         }
         let node = node_at(program, part.at, &part.index);
         let kind = node.and_then(|node| self.kind_by_softmax(program, &value, node, node.dimensions.get(1..)?));
@@ -446,9 +443,11 @@ impl Labels {
         let from = of_weights.flatten().or_else(|| self.made_from(program, &value, known));
         match (kernel, from) {
             (Some(kernel), Some(from)) => Some(format!("{kernel} of {from}")),
-            (kernel, from) => from.or(kernel),
+            (Some(kernel), None) => Some(kernel),
+            (None, from) => from.map(&with_operation),
         }
-        .or(Some(scopes).filter(|scopes| !scopes.is_empty()))
+        .or_else(|| Some(scopes.clone()).filter(|scopes| !scopes.is_empty()).map(&with_operation))
+        .or_else(own)
     }
 
     /// Whether a name has no scope but those that most names have of what the steps of its loop write, such as the
@@ -640,17 +639,6 @@ fn updated_argument(program: &Program, buffer: BufferId) -> Option<Label> {
     next_value::updated_argument(program, buffer).map(Label::plain)
 }
 
-impl Label {
-    pub(super) fn plain(text: String) -> Self {
-        Self { text, ..Self::default() }
-    }
-
-    /// The framework op name of another, shortened.
-    fn borrowed(name: String) -> Self {
-        Self { text: scope::short(&name, 3), borrowed: name, ..Self::default() }
-    }
-}
-
 /// Dimensions of one layer's slice: `[4,4096,14336]` of a stack of 32.
 fn slice_text(dimensions: &[i64]) -> String {
     let words: Vec<String> = dimensions.iter().skip(1).map(ToString::to_string).collect();
@@ -678,20 +666,4 @@ fn gradient_of(program: &Program, value: &Value, op_name: &str) -> Option<String
     let is_backward = pass_of(op_name) == Pass::Backward && is_product(program, made);
     let node = node_at(program, value.at, &value.index).filter(|_| is_backward)?;
     like_weights(program, node).or_else(|| like_whole_weights(program, node))
-}
-
-/// Whether an instruction is a matrix product or convolution, or a fusion around one.
-#[must_use]
-pub fn is_product(program: &Program, at: InstructionId) -> bool {
-    is_product_within(program, at, argument::DEEPEST_FUSION)
-}
-
-fn is_product_within(program: &Program, at: InstructionId, deepest: usize) -> bool {
-    if matches!(program.opcode_name(at), "dot" | "convolution") || super::is_library_product(program, at) {
-        return true;
-    }
-    let is_fusion = opcode(program, at) == Opcode::FUSION && deepest > 0;
-    let called = || program.instructions.called_by(at).iter().filter_map(|c| program.computations.get(c.index()));
-    is_fusion
-        && called().any(|c| (c.start..c.end).any(|row| is_product_within(program, InstructionId(row), deepest - 1)))
 }

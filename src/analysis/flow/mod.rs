@@ -8,6 +8,7 @@ pub mod by_softmax;
 pub mod collective;
 pub mod copied_state;
 pub mod dimensions;
+mod held;
 mod kernel;
 pub mod label;
 mod like_weights;
@@ -16,11 +17,15 @@ pub mod loss_in_parts;
 pub mod made_of;
 pub mod next_value;
 pub mod norm_of_all;
+mod operation;
 pub mod other_result;
+pub mod product;
 mod read_by;
 pub mod results;
 pub mod softmax;
 pub mod steps;
+mod summed;
+mod words;
 
 use crate::model::{BufferId, ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
@@ -58,25 +63,6 @@ pub fn hands_on(program: &Program, at: InstructionId) -> bool {
         Opcode::CUSTOM_CALL => program.joins_slices(at),
         _ => false,
     }
-}
-
-/// Whether an instruction is a matrix product or convolution by a library of the GPU's maker.
-fn is_library_product(program: &Program, at: InstructionId) -> bool {
-    opcode(program, at) == Opcode::CUSTOM_CALL && {
-        let target = program.text.custom_call_target(at);
-        target.starts_with("__cublas$") || target.starts_with("__cudnn$conv")
-    }
-}
-
-/// Whether a program has a matrix product, a convolution, a lookup in a table or a kernel of its own: without any, nothing
-/// in it is a weight.
-#[must_use]
-pub fn may_have_weights(program: &Program) -> bool {
-    program.instructions.ids().any(|at| {
-        matches!(program.opcode_name(at), "dot" | "convolution" | "ragged-dot" | "gather")
-            || is_library_product(program, at)
-            || (opcode(program, at) == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "tpu_custom_call")
-    })
 }
 
 /// Body of a loop: of its two computations the one that returns the loop's state.
@@ -169,6 +155,18 @@ pub fn computed(program: &Program, value: Value) -> Value {
         }
     }
     value
+}
+
+/// The instruction that makes what another one hands on: through views, copies, casts, and fetches of all or a part of it.
+#[must_use]
+pub fn made_by(program: &Program, at: InstructionId) -> InstructionId {
+    let mut value = Value::whole(at);
+    for _ in 0..MAX_STEPS {
+        let fetched = || operand(program, value.at, 0).filter(|_| hands_on(program, value.at)).map(Value::whole);
+        let Some(next) = handed_on(program, &value).or_else(fetched) else { break };
+        value = next;
+    }
+    value.at
 }
 
 /// Whether a value is an array that holds nothing yet: one number everywhere, or memory that was only allocated.

@@ -26,7 +26,7 @@ pub(super) fn other_result(program: &Program, value: &Value, op_name: &str) -> O
 }
 
 /// What makes one of several results of a fusion, inside of it.
-fn in_fusion(program: &Program, made: &Value) -> Option<InstructionId> {
+pub(super) fn in_fusion(program: &Program, made: &Value) -> Option<InstructionId> {
     let [called] = program.instructions.called_by(made.at) else { return None };
     let tuple = root(program, *called).filter(|_| opcode(program, made.at) == Opcode::FUSION)?;
     let place = usize::try_from(*made.index.first()?).ok()?;

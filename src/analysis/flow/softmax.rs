@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::label::is_product;
+use super::product::is_product;
 use super::{Value, computed, opcode};
 use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::{Pass, pass_of};

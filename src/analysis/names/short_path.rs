@@ -51,8 +51,9 @@ pub fn short_path(path: &str) -> String {
         !is_plain && !word.bytes().all(|b| b.is_ascii_digit())
     };
     let telling: Vec<&str> = words.iter().enumerate().filter(is_telling).map(|(_, word)| word.1).collect();
-    if telling.is_empty() {
-        // Only numbers and common words: use the whole path.
+    // Only numbers and common words, or one of several arrays that have nothing but a number: use the whole path.
+    let is_numbered = matches!(&words[..], [_, (Some('['), number)] if number.bytes().all(|b| b.is_ascii_digit()));
+    if telling.is_empty() || is_numbered {
         return path.to_owned();
     }
     telling[telling.len().saturating_sub(2)..].join("/")
@@ -69,6 +70,7 @@ mod tests {
         assert_eq!(short_path(&format!("{attention}['value']['kernel'].value")), "self_attention/value");
         assert_eq!(short_path(&format!("{attention}['query']['kernel'].value")), "self_attention/query");
         assert_eq!(short_path("state['params']['wte']['value']"), "wte");
+        assert_eq!(short_path("tables[3]"), "tables[3]", "one of several");
         assert_eq!(short_path("state[0][1]"), "state[0][1]", "only numbers and common words");
     }
 }

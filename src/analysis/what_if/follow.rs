@@ -9,8 +9,9 @@ use super::memory::Memory;
 use super::resize;
 use super::saved_for_backward::is_among;
 use super::state::State;
-use crate::analysis::class::origin;
+use crate::analysis::flow::argument::held;
 use crate::analysis::flow::collective::is_all_gather;
+use crate::analysis::flow::loops::Loops;
 use crate::analysis::flow::results::Flow;
 use crate::analysis::flow::{Value, beginning_of_part};
 use crate::analysis::once::once;
@@ -31,9 +32,12 @@ fn found(program: &Program, memory: &Memory) -> Followers {
         _ => None,
     };
     let rows: HashMap<i64, u32> = (0..memory.base.len()).filter_map(|row| Some((number(row)?, row as u32))).collect();
+    // What loops work on follows by their own state.
+    let no_loops = Loops::default();
     let copied = |family: &crate::analysis::packing::Family| {
-        let origin = origin::of(program, family.root).filter(|origin| !origin.is_gathered)?;
-        rows.get(&origin.argument).copied()
+        let value = Value::of_buffer(program, family.root)?;
+        let held = held(program, &no_loops, value).filter(|held| !held.is_gathered)?;
+        rows.get(&i64::from(*program.instructions.argument.get(held.parameter.index())?)).copied()
     };
     let flow = Flow::new(program);
     let places: HashMap<i64, u32> = memory

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::advisor::batch_size::{MOST_TIMES, WITH_MORE_RECOMPUTED, count, up_to};
 use crate::advisor::plan::Step;
-use crate::advisor::{Advice, Finding, Plan};
+use crate::advisor::{Advice, Finding, Plan, wide_range};
 use crate::analysis::what_if::{Edit, TryVerdict, UNTOLD};
 use crate::export::document::{Document, Item, Line, Weight};
-use crate::model::{Bytes, Profile};
+use crate::model::{Bytes, Profile, UnitSystem};
 
 /// A finding.
 #[derive(Debug, Serialize)]
@@ -243,7 +243,8 @@ fn step_text(step: &StepReport) -> String {
     if step.verdict == TryVerdict::MayFit.name() {
         return format!("{}: then it needs {} to {}: may fit", step.words, low.short(), high.short());
     }
-    format!("{}: then it needs {}: {left}", step.words, step.allocated_bytes.short())
+    let range = wide_range(step.allocated_bytes, step.range, UnitSystem::Binary);
+    format!("{}: then it needs {}{range}: {left}", step.words, step.allocated_bytes.short())
 }
 
 /// The largest batches of a profile's programs.
@@ -292,7 +293,8 @@ fn sentence(batch: &BatchReport) -> String {
         String::new()
     } else {
         let each = count(batch.per_device / batch.micro_batches);
-        format!(" ({} micro-batches of {each})", count(batch.micro_batches))
+        // The sums of gradients are there whatever their number.
+        format!(" ({} micro-batches of {each}; more of these take little but their data)", count(batch.micro_batches))
     };
     let (fits, may_fit, unit) = (batch.largest_that_fits, batch.largest_that_may_fit, &batch.unit);
     // So far beyond, the number says nothing.
@@ -472,7 +474,7 @@ mod tests {
         assert_eq!(words(2, 1), "A batch of 1 per device is predicted to fit; it is 2 now");
         assert_eq!(
             words(8, 20),
-            "Batches of up to about 20 per device are predicted to fit; it is 8 now (4 micro-batches of 2)"
+            "Batches of up to about 20 per device are predicted to fit; it is 8 now (4 micro-batches of 2; more of these take little but their data)"
         );
         let most = words(4, 4 * MOST_TIMES);
         assert_eq!(

@@ -1,0 +1,48 @@
+//! The argument whose data a buffer holds: a copy of it, or what was gathered from the devices that have its parts.
+
+use super::argument::{self, Held};
+use super::collective::{NamedBy, is_all_gather, named_by};
+use super::label::Labels;
+use super::{Value, opcode};
+use crate::analysis::names::scope;
+use crate::model::{BufferId, FastMap, InstructionId, Opcode, Program};
+
+impl Labels {
+    /// The argument that a value is a copy of, or that a collective has gathered into it.
+    pub(super) fn held(&self, program: &Program, value: &Value, collective: Option<InstructionId>) -> Option<Held> {
+        let gather = collective.filter(|&collective| is_all_gather(program, collective));
+        if let Some(held) = argument::held(program, &self.loops, value.clone()) {
+            return Some(Held { is_gathered: held.is_gathered || gather.is_some(), ..held });
+        }
+        // The compiler names a gather that it adds by the argument, wherever loops carry that.
+        let parameter = self.by_path(program).get(&program.text.op_name(gather?)).copied()?;
+        Some(Held { parameter, is_gathered: true })
+    }
+
+    /// The entry's parameters by their paths.
+    fn by_path(&self, program: &Program) -> &FastMap<String, InstructionId> {
+        self.by_path.get_or_init(|| {
+            let rows = program.entry_computation().map_or(0..0, |entry| entry.start..entry.end).map(InstructionId);
+            let parameters = rows.filter(|&at| opcode(program, at) == Opcode::PARAMETER);
+            let named = parameters.map(|at| (program.text.op_name(at), at));
+            named.filter(|(path, _)| scope::argument(path).is_some_and(|(_, rest)| !rest.is_empty())).collect()
+        })
+    }
+
+    /// The argument whose data a buffer holds, as its label says; `None` for the arguments themselves and what loops save.
+    #[must_use]
+    pub fn held_by(&self, program: &Program, buffer: BufferId) -> Option<Held> {
+        let value = Value::of_buffer(program, buffer)?;
+        if opcode(program, value.at) == Opcode::PARAMETER && program.is_in_entry(value.at) {
+            return None;
+        }
+        let (value, collective) = match named_by(program, &value) {
+            Some(NamedBy { value, collective }) => (value, collective),
+            None => (value, None),
+        };
+        if collective.is_none() && self.stack(program, &value, 0).is_some() {
+            return None;
+        }
+        self.held(program, &value, collective)
+    }
+}

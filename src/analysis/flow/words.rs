@@ -1,0 +1,39 @@
+//! A label: words for a value, and what they are based on.
+
+use super::loops::Role;
+use crate::analysis::names::pass::{Pass, pass_of};
+use crate::analysis::names::scope;
+
+/// How many parts of a framework op name a label has.
+const PARTS: usize = 4;
+
+/// A label for a value, and what it is based on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Label {
+    /// The words: `saved by the scan for 32 layers: mlp/wi_0, [4,4096,14336]`.
+    pub text: String,
+    /// Its role in a loop, if it has one.
+    pub role: Option<Role>,
+    /// Path of the argument it is a copy of; empty if it is none.
+    pub copy_of: String,
+    /// The framework op name that it has from its operand, which the words shorten; empty if they are all there is.
+    pub borrowed: String,
+}
+
+impl Label {
+    /// Words that are all there is.
+    pub(super) fn plain(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+
+    /// The framework op name of another, shortened.
+    pub(super) fn borrowed(name: String) -> Self {
+        let pass = if pass_of(&name) == Pass::Backward { ", backward pass" } else { "" };
+        Self { text: format!("{}{pass}", scope::short(&name, PARTS)), borrowed: name, ..Self::default() }
+    }
+
+    /// What a value is, and the framework op name that says where.
+    pub(super) fn of_kind(kind: &str, name: String) -> Self {
+        Self { text: format!("{kind}, {}", scope::short(&name, PARTS)), borrowed: name, ..Self::default() }
+    }
+}
