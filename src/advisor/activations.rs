@@ -15,7 +15,7 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::scan_parts;
 use super::stages;
 use crate::analysis::class::{Class, Reason};
-use crate::analysis::flow::argument::slice_of;
+use crate::analysis::flow::argument::held_or_sliced;
 use crate::analysis::flow::collective::is_gathered;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::flow::made_of::made_of_outside;
@@ -421,7 +421,7 @@ fn holds_weights(case: &ProgramContext<'_>, stack: &Stack) -> bool {
         row.is_some_and(|row| classes.of(case.memory.base[row.0].buffer) == Class::Weight)
     };
     written.is_some_and(|value| {
-        slice_of(program, &labels.loops, value.clone()).is_some_and(is_weight) || {
+        held_or_sliced(program, &labels.loops, value.clone()).is_some_and(|held| is_weight(held.parameter)) || {
             let made_of = made_of_outside(program, &labels.loops, value);
             made_of.is_all && made_of.arguments.into_iter().any(is_weight)
         }

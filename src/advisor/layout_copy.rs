@@ -12,8 +12,8 @@ pub const NAME: &str = "layout_copy";
 /// The argument (row of the base) that a buffer at the peak is a copy of in another layout.
 pub(super) fn copied_argument(case: &ProgramContext<'_>, buffer: BufferId) -> Option<usize> {
     let program = case.program;
-    let held = case.analysis.labels(program).held_by(program, buffer).filter(|held| !held.is_gathered)?;
-    let number = i64::from(*program.instructions.argument.get(held.parameter.index())?);
+    let parameter = case.analysis.labels(program).copied_by(program, buffer)?;
+    let number = i64::from(*program.instructions.argument.get(parameter.index())?);
     let (row, ..) = case.arguments().find(|argument| argument.2 == number)?;
     let (copy, argument) = (case.node(buffer)?, case.node(case.memory.base[row].buffer)?);
     (copy.element_type == argument.element_type && are_laid_out_differently(copy, argument)).then_some(row)

@@ -88,7 +88,10 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
 /// Whether the program multiplies matrices, other than as convolutions of its source.
 fn has_matrix_products(case: &ProgramContext<'_>) -> bool {
     let program = case.program;
-    let is_one = |at: InstructionId| is_product(program, at) && !is_convolution(&program.text.op_name(at));
+    let is_one = |at: InstructionId| {
+        let is_own = matches!(program.opcode_name(at), "dot" | "convolution");
+        (is_own || (case.memory.is_gpu && is_product(program, at))) && !is_convolution(&program.text.op_name(at))
+    };
     program.instructions.ids().any(is_one)
 }
 

@@ -99,7 +99,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     // 16 bits are known to suffice for neural networks only (not for, say, a physics solver).
     let (wide, weights) = case.wide_of_weights();
     let has_backward = case.memory.has_backward();
-    if (!has_backward && !case.is_worth(weights)) || !may_have_weights(case.program) {
+    if !has_backward && !case.is_worth(weights) {
         return;
     }
     // Where weights have 16 bits, losses and softmaxes have 32 on purpose; copies of arguments have the type of these.
@@ -127,6 +127,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     // With room to spare, 32-bit arguments do not matter.
     if case.severity() == Severity::Hint && !case.is_share(temporaries, SHARE) {
+        return;
+    }
+    if !may_have_weights(case.program) {
         return;
     }
     let bf16 = ElementType::BF16;

@@ -76,7 +76,8 @@ fn held(case: &ProgramContext<'_>, meant: &[Class]) -> Vec<(u64, usize)> {
         .map(|argument| (case.memory.base[argument.0].size, argument.0))
         .filter(|row| meant.contains(&classes.of(case.memory.base[row.1].buffer)))
         .collect();
-    rows.sort_unstable_by_key(|&(bytes, row)| (std::cmp::Reverse(bytes), row));
+    // Of equal ones the first stays the first.
+    rows.sort_by_key(|row| std::cmp::Reverse(row.0));
     rows
 }
 
@@ -377,8 +378,8 @@ fn in_fewer_bits(case: &ProgramContext<'_>, finding: &mut Finding, rows: &[(u64,
     let is_trained = case.memory.has_backward();
     let (to, how) = if is_trained {
         // What an optimizer keeps of weights has a finding of its own.
-        let state = case.argument_bytes().get(&Class::Optimizer).copied().unwrap_or(0);
-        if state.saturating_mul(2) > all || with(16).saturating_mul(2) <= all {
+        let state = || case.argument_bytes().get(&Class::Optimizer).copied().unwrap_or(0);
+        if with(16).saturating_mul(2) <= all || state().saturating_mul(2) > all {
             return;
         }
         (

@@ -11,7 +11,7 @@ mod unpacked;
 use rayon::prelude::*;
 
 use super::ProgramAnalysis;
-use super::flow::argument::{entry_parameter, slice_of};
+use super::flow::argument::entry_parameter;
 use super::flow::collective::{gathered_from, is_permute};
 use super::flow::copied_state::copied_into_loop;
 use super::flow::loops::{Loops, Role};
@@ -20,7 +20,7 @@ use super::flow::{Value, computed};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
 use super::program::category;
-use crate::model::{BufferId, Bytes, Category, FastMap, InstructionId, Opcode, Program};
+use crate::model::{BufferId, Bytes, Category, FastMap, InstructionId, Opcode, Program, Shape, ShapeNode};
 use early::Turn;
 
 pub use reason::{Certainty, Reason};
@@ -209,7 +209,8 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     let backward = turn.backward;
     let nothing = (Class::Temporary, Reason::NoSign);
     let Some(instruction) = program.buffers.instruction_of(buffer) else { return nothing };
-    match analysis.labels(program).role(program, buffer).map(|part| part.role) {
+    let role = analysis.labels(program).role(program, buffer).map(|part| part.role);
+    match role {
         Some(Role::Saved) => return (Class::Activation, Reason::SavedByLoop),
         Some(Role::Gradients) => return (Class::Gradient, Reason::CollectedByLoop),
         _ => {}
@@ -223,10 +224,18 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     if analysis.labels(program).summed(program, &own).is_some() {
         return (Class::Gradient, Reason::SummedByLoop);
     }
-    if let Some(held) = analysis.labels(program).held_by(program, buffer)
+    if let Some(held) = analysis.labels(program).held_by(program, buffer, role.is_some())
         && let Some(class) = class_of(held.parameter)
     {
-        return (class, if held.is_gathered { Reason::Gathered } else { Reason::CopyOfArgument });
+        let elements = |node: Option<&ShapeNode>| node.map_or(0, ShapeNode::element_count);
+        let of_argument = elements(program.shape_of(held.parameter).map(Shape::root));
+        let is_slice = elements(program.buffer_node(buffer)) < of_argument;
+        match (held.is_gathered, is_slice) {
+            (true, _) => return (class, Reason::Gathered),
+            (false, false) => return (class, Reason::CopyOfArgument),
+            (false, true) if class == Class::Weight => return (class, Reason::SliceOfArgument),
+            (false, true) => {}
+        }
     }
     // A copy of the cache that a loop works on, and what is written into either, are the cache.
     if has_cache && copied_into_loop(program, loops, buffer).and_then(class_of) == Some(Class::Cache) {
@@ -234,13 +243,10 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     }
     // What a loop gathers is one step's part of a stack; in a product whose parts are exchanged while others are computed,
     // devices hand on what they have of a weight.
-    let value = computed(program, own.clone());
+    let value = computed(program, own);
     let part = gathered_from(program, value.clone()).or_else(|| is_permute(program, value.at).then_some(value));
     if let Some(class) = part.and_then(|part| class_of(entry_parameter(program, loops, &part, true)?)) {
         return (class, Reason::Gathered);
-    }
-    if slice_of(program, loops, own).and_then(class_of) == Some(Class::Weight) {
-        return (Class::Weight, Reason::SliceOfArgument);
     }
     let pass = match passes.get(instruction.index()) {
         Some(Pass::Backward) if turn.is_early(instruction) => Some(Pass::Forward),

@@ -11,7 +11,7 @@ enum Through {
     Copies,
     /// What gathers the parts of all devices.
     Gathers,
-    /// Slices.
+    /// Gathers and slices.
     Slices,
     /// Gathers, slices, lookups and what hands parts to other devices.
     Parts,
@@ -32,10 +32,10 @@ pub fn held(program: &Program, loops: &Loops, value: Value) -> Option<Held> {
     walk(program, loops, value, Through::Gathers)
 }
 
-/// The argument that a value is a copy or a slice of, in any layout or type, such as one layer's weights in a scan.
+/// As [`held`], or of which it is a slice, such as one layer's weights in a scan.
 #[must_use]
-pub fn slice_of(program: &Program, loops: &Loops, value: Value) -> Option<InstructionId> {
-    walk(program, loops, value, Through::Slices).map(|held| held.parameter)
+pub fn held_or_sliced(program: &Program, loops: &Loops, value: Value) -> Option<Held> {
+    walk(program, loops, value, Through::Slices)
 }
 
 fn is_gather(program: &Program, at: InstructionId) -> bool {
@@ -117,7 +117,7 @@ fn step_back(program: &Program, value: &Value, through: Through) -> Option<Value
         {
             first()
         }
-        _ if matches!(through, Through::Gathers | Through::Parts) && is_gather(program, at) => first(),
+        _ if through != Through::Copies && is_gather(program, at) => first(),
         _ if with_slices && matches!(program.opcode_name(at), "dynamic-slice" | "slice") => first(),
         _ if with_parts && program.opcode_name(at) == "gather" => first(),
         _ => None,

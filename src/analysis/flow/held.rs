@@ -5,17 +5,23 @@ use super::collective::{NamedBy, is_all_gather, named_by};
 use super::label::Labels;
 use super::{Value, opcode};
 use crate::analysis::names::scope;
-use crate::model::{BufferId, FastMap, InstructionId, Opcode, Program};
+use crate::model::{BufferId, FastMap, InstructionId, Opcode, Program, Shape, ShapeNode};
 
 impl Labels {
     /// The argument that a value is a copy of, or that a collective has gathered into it.
     pub(super) fn held(&self, program: &Program, value: &Value, collective: Option<InstructionId>) -> Option<Held> {
+        self.named(program, argument::held(program, &self.loops, value.clone()), collective)
+    }
+
+    /// What was found, or else what the name of a gather says.
+    fn named(&self, program: &Program, found: Option<Held>, collective: Option<InstructionId>) -> Option<Held> {
         let gather = collective.filter(|&collective| is_all_gather(program, collective));
-        if let Some(held) = argument::held(program, &self.loops, value.clone()) {
+        if let Some(held) = found {
             return Some(Held { is_gathered: held.is_gathered || gather.is_some(), ..held });
         }
         // The compiler names a gather that it adds by the argument, wherever loops carry that.
-        let parameter = self.by_path(program).get(&program.text.op_name(gather?)).copied()?;
+        let name = program.text.op_name(gather?);
+        let parameter = self.by_path(program).get(&name).copied()?;
         Some(Held { parameter, is_gathered: true })
     }
 
@@ -29,9 +35,10 @@ impl Labels {
         })
     }
 
-    /// The argument whose data a buffer holds, as its label says; `None` for the arguments themselves and what loops save.
+    /// The argument whose data a buffer holds, as its label says, or a slice of it; `None` for the arguments themselves.
+    /// `is_stack` tells whether a loop collects it.
     #[must_use]
-    pub fn held_by(&self, program: &Program, buffer: BufferId) -> Option<Held> {
+    pub fn held_by(&self, program: &Program, buffer: BufferId, is_stack: bool) -> Option<Held> {
         let value = Value::of_buffer(program, buffer)?;
         if opcode(program, value.at) == Opcode::PARAMETER && program.is_in_entry(value.at) {
             return None;
@@ -40,9 +47,19 @@ impl Labels {
             Some(NamedBy { value, collective }) => (value, collective),
             None => (value, None),
         };
-        if collective.is_none() && self.stack(program, &value, 0).is_some() {
+        if is_stack && collective.is_none() {
             return None;
         }
-        self.held(program, &value, collective)
+        self.named(program, argument::held_or_sliced(program, &self.loops, value), collective)
+    }
+
+    /// The argument that a buffer holds a whole copy of, in any layout or type.
+    #[must_use]
+    pub fn copied_by(&self, program: &Program, buffer: BufferId) -> Option<InstructionId> {
+        let held = self.held_by(program, buffer, self.role(program, buffer).is_some())?;
+        let elements = |node: Option<&ShapeNode>| node.map_or(0, ShapeNode::element_count);
+        let of_argument = program.shape_of(held.parameter).map(Shape::root);
+        let is_whole = !held.is_gathered && elements(program.buffer_node(buffer)) >= elements(of_argument);
+        is_whole.then_some(held.parameter)
     }
 }

@@ -76,8 +76,7 @@ pub(super) fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &B
         let is_empty = is_blank(program, &Value { at, index: program.buffer_index(buffer) });
         let is_result = buffer == base.buffer && !is_empty;
         let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
-        let held = || analysis.labels(program).held_by(program, buffer);
-        let is_copy = || held().is_some_and(|held| !held.is_gathered);
+        let is_copy = || analysis.labels(program).copied_by(program, buffer).is_some();
         let is_relaid = base.returned.as_ref().zip(program.buffer_node(buffer)).is_some_and(|(returned, own)| {
             own.dimensions == returned.dimensions
                 && own.order_in_memory().zip(returned.order_in_memory()).is_some_and(|(a, b)| a != b)
