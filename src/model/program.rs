@@ -149,6 +149,9 @@ impl Operands {
     }
 }
 
+/// Rows to one entry of the index of [`SparseLists`].
+const BLOCK: u32 = 8;
+
 /// Lists for a small subset of rows.
 #[derive(Debug, Clone)]
 pub struct SparseLists<T> {
@@ -156,27 +159,52 @@ pub struct SparseLists<T> {
     pub rows: Vec<(u32, u32)>,
     /// Items of all rows.
     pub items: Vec<T>,
+    /// For each block of rows, the first of `rows` in it or behind it, and one more; empty while rows are added.
+    blocks: Vec<u32>,
 }
 
 impl<T> Default for SparseLists<T> {
     fn default() -> Self {
-        Self { rows: Vec::new(), items: Vec::new() }
+        Self { rows: Vec::new(), items: Vec::new(), blocks: Vec::new() }
     }
 }
 
 impl<T> SparseLists<T> {
+    /// The same rows with other items, indexed by their rows.
+    #[must_use]
+    pub fn map<U>(self, change: impl FnMut(T) -> U) -> SparseLists<U> {
+        let count = self.rows.last().map_or(0, |&(last, _)| last / BLOCK + 1);
+        let mut blocks = Vec::with_capacity(count as usize + 1);
+        for (at, &(row, _)) in (0u32..).zip(&self.rows) {
+            while blocks.len() as u32 <= row / BLOCK {
+                blocks.push(at);
+            }
+        }
+        blocks.push(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
+        SparseLists { rows: self.rows, items: self.items.into_iter().map(change).collect(), blocks }
+    }
+
     /// Items of a row; empty if it has none.
     #[must_use]
     pub fn of(&self, row: u32) -> &[T] {
-        let Ok(i) = self.rows.binary_search_by_key(&row, |&(row, _)| row) else { return &[] };
-        let start = self.rows[i].1 as usize;
-        let end = self.rows.get(i + 1).map_or(self.items.len(), |&(_, start)| start as usize);
+        let at = if self.blocks.is_empty() {
+            self.rows.binary_search_by_key(&row, |&(row, _)| row).ok()
+        } else {
+            let block = (row / BLOCK) as usize;
+            let Some(&[from, to]) = self.blocks.get(block..block + 2) else { return &[] };
+            let own = self.rows.get(from as usize..to as usize).unwrap_or(&[]);
+            own.iter().position(|&(known, _)| known == row).map(|place| from as usize + place)
+        };
+        let Some(at) = at else { return &[] };
+        let start = self.rows[at].1 as usize;
+        let end = self.rows.get(at + 1).map_or(self.items.len(), |&(_, start)| start as usize);
         self.items.get(start..end).unwrap_or(&[])
     }
 
     /// Starts a row. Rows must be added in ascending order.
     pub fn begin(&mut self, row: u32) {
         if self.rows.last().is_none_or(|&(last, _)| last != row) {
+            self.blocks.clear();
             self.rows.push((row, u32::try_from(self.items.len()).unwrap_or(u32::MAX)));
         }
     }
@@ -465,5 +493,27 @@ impl Program {
     #[must_use]
     pub const fn knows_devices(&self) -> bool {
         self.replicas > 0 || self.partitions > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sparse_lists_are_found_with_and_without_an_index() {
+        let mut lists = SparseLists::default();
+        for row in [0u32, 3, 7, 8, 40, 41, 4000] {
+            lists.begin(row);
+            lists.items.extend([row, row + 1]);
+        }
+        let indexed = lists.clone().map(u64::from);
+        for row in 0..5000 {
+            let plain: Vec<u64> = lists.of(row).iter().copied().map(u64::from).collect();
+            assert_eq!(plain, indexed.of(row), "{row}");
+        }
+        assert_eq!(indexed.of(40), [40, 41]);
+        assert_eq!(SparseLists::<u32>::default().map(u64::from).of(3), [0u64; 0]);
+        assert_eq!(indexed.of(u32::MAX), [0u64; 0]);
     }
 }

@@ -20,7 +20,7 @@ use super::flow::{Value, computed};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
 use super::program::category;
-use crate::model::{BufferId, Bytes, Category, FastMap, InstructionId, Opcode, Program, Shape, ShapeNode};
+use crate::model::{BufferId, Bytes, Category, FastMap, InstructionId, Opcode, Program};
 use early::Turn;
 
 pub use reason::{Certainty, Reason};
@@ -209,7 +209,8 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     let backward = turn.backward;
     let nothing = (Class::Temporary, Reason::NoSign);
     let Some(instruction) = program.buffers.instruction_of(buffer) else { return nothing };
-    let role = analysis.labels(program).role(program, buffer).map(|part| part.role);
+    let own = Value { at: instruction, index: program.buffer_index(buffer) };
+    let role = analysis.labels(program).role_of(program, &own).map(|part| part.role);
     match role {
         Some(Role::Saved) => return (Class::Activation, Reason::SavedByLoop),
         Some(Role::Gradients) => return (Class::Gradient, Reason::CollectedByLoop),
@@ -220,16 +221,16 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
         let number = i64::from(*program.instructions.argument.get(from.index())?);
         arguments.get(&number).map(|found| found.0)
     };
-    let own = Value { at: instruction, index: program.buffer_index(buffer) };
     if analysis.labels(program).summed(program, &own).is_some() {
         return (Class::Gradient, Reason::SummedByLoop);
     }
-    if let Some(held) = analysis.labels(program).held_by(program, buffer, role.is_some())
+    if let Some(held) = analysis.labels(program).held_by(program, &own, role.is_some())
         && let Some(class) = class_of(held.parameter)
     {
-        let elements = |node: Option<&ShapeNode>| node.map_or(0, ShapeNode::element_count);
-        let of_argument = elements(program.shape_of(held.parameter).map(Shape::root));
-        let is_slice = elements(program.buffer_node(buffer)) < of_argument;
+        let of_argument = program.shape_of(held.parameter).map_or(0, |shape| shape.root().element_count());
+        // The tuple of a copy that runs beside other work has no elements of its own.
+        let own = program.buffer_node(buffer).filter(|node| !node.is_tuple());
+        let is_slice = own.is_some_and(|node| node.element_count() < of_argument);
         match (held.is_gathered, is_slice) {
             (true, _) => return (class, Reason::Gathered),
             (false, false) => return (class, Reason::CopyOfArgument),

@@ -208,14 +208,17 @@ fn moved_within(program: &Program, at: InstructionId, with_parts: bool, deepest:
     let [called] = program.instructions.called_by(at) else { return None };
     let computation = program.computations.get(called.index())?;
     let size = |at: InstructionId| program.shape_of(at).map_or(0, |shape| shape.root().element_count());
-    let moves = (computation.start..computation.end).map(InstructionId).all(|inner| {
+    let moves = |inner: InstructionId| {
         let name = program.opcode_name(inner);
         matches!(name, "parameter" | "convert" | "bitcast" | "copy" | "transpose" | "reshape" | "constant")
             || (with_parts && (matches!(name, "dynamic-slice" | "slice") || size(inner) <= 1))
             || (name == "fusion" && deepest > 0 && moved_within(program, inner, with_parts, deepest - 1).is_some())
-    });
+    };
+    // From the result back, where what is computed mostly stands.
+    if !(computation.start..computation.end).rev().map(InstructionId).all(moves) {
+        return None;
+    }
     let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
     let largest = operands.map(|&row| InstructionId(row)).max_by_key(|&row| (size(row), std::cmp::Reverse(row)))?;
-    let is_whole = with_parts || size(largest) == size(at);
-    (moves && is_whole).then_some(largest)
+    (with_parts || size(largest) == size(at)).then_some(largest)
 }

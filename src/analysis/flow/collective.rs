@@ -15,6 +15,17 @@ pub fn is_all_gather(program: &Program, at: InstructionId) -> bool {
     program.opcode_name(at).starts_with("all-gather")
 }
 
+/// Whether a program has any collective.
+#[must_use]
+pub(super) fn has_collectives(program: &Program) -> bool {
+    const NAMES: [&str; 5] = ["all-gather", "all-reduce", "all-to-all", "reduce-scatter", "collective-permute"];
+    let mut is_one = [false; 256];
+    for opcode in program.opcodes.named(|name| NAMES.iter().any(|known| name.starts_with(known))) {
+        is_one[usize::from(opcode.0)] = true;
+    }
+    program.instructions.opcode.iter().any(|opcode| is_one[usize::from(opcode.0)])
+}
+
 /// Whether an instruction is a collective permute, or a part of an asynchronous one.
 #[must_use]
 pub fn is_permute(program: &Program, at: InstructionId) -> bool {

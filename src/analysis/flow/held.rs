@@ -35,28 +35,28 @@ impl Labels {
         })
     }
 
-    /// The argument whose data a buffer holds, as its label says, or a slice of it; `None` for the arguments themselves.
+    /// The argument whose data a value holds, as its label says, or a slice of it; `None` for the arguments themselves.
     /// `is_stack` tells whether a loop collects it.
     #[must_use]
-    pub fn held_by(&self, program: &Program, buffer: BufferId, is_stack: bool) -> Option<Held> {
-        let value = Value::of_buffer(program, buffer)?;
+    pub fn held_by(&self, program: &Program, value: &Value, is_stack: bool) -> Option<Held> {
         if opcode(program, value.at) == Opcode::PARAMETER && program.is_in_entry(value.at) {
             return None;
         }
-        let (value, collective) = match named_by(program, &value) {
-            Some(NamedBy { value, collective }) => (value, collective),
-            None => (value, None),
-        };
-        if is_stack && collective.is_none() {
-            return None;
+        let found = |value: &Value| argument::held_or_sliced(program, &self.loops, value.clone());
+        match self.has_collectives.then(|| named_by(program, value)).flatten() {
+            Some(NamedBy { value, collective }) if collective.is_some() || !is_stack => {
+                self.named(program, found(&value), collective)
+            }
+            None if !is_stack => found(value),
+            _ => None,
         }
-        self.named(program, argument::held_or_sliced(program, &self.loops, value), collective)
     }
 
     /// The argument that a buffer holds a whole copy of, in any layout or type.
     #[must_use]
     pub fn copied_by(&self, program: &Program, buffer: BufferId) -> Option<InstructionId> {
-        let held = self.held_by(program, buffer, self.role(program, buffer).is_some())?;
+        let value = Value::of_buffer(program, buffer)?;
+        let held = self.held_by(program, &value, self.role_of(program, &value).is_some())?;
         let elements = |node: Option<&ShapeNode>| node.map_or(0, ShapeNode::element_count);
         let of_argument = program.shape_of(held.parameter).map(Shape::root);
         let is_whole = !held.is_gathered && elements(program.buffer_node(buffer)) >= elements(of_argument);

@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use super::argument::moved_by;
 use super::argument_use::ArgumentUses;
 use super::by_softmax::{LOGITS, Softmaxes};
-use super::collective::{NamedBy, is_all_gather, is_exchange, named_by};
+use super::collective::{NamedBy, has_collectives, is_all_gather, is_exchange, named_by};
 use super::copied_state::copied_state;
 use super::kernel::kernel_behind;
 use super::like_weights::{has_dimensions_of, like_weights, like_whole_weights, weights_like};
@@ -67,6 +67,8 @@ pub struct Labels {
     pub steps: LoopSteps,
     /// The softmaxes of the program.
     pub softmaxes: Softmaxes,
+    /// Whether devices exchange anything.
+    pub(super) has_collectives: bool,
     returned: Returned,
     /// The entry's parameters by their paths.
     pub(super) by_path: OnceLock<FastMap<String, InstructionId>>,
@@ -80,7 +82,7 @@ impl Labels {
     pub fn new(program: &Program) -> Self {
         let loops = Loops::new(program);
         let steps = LoopSteps::new(program, &loops);
-        Self { loops, steps, ..Self::default() }
+        Self { loops, steps, has_collectives: has_collectives(program), ..Self::default() }
     }
 
     /// The label of a buffer; `None` if its op name is good enough.
@@ -312,8 +314,13 @@ impl Labels {
     /// The role a buffer plays in a loop over layers.
     #[must_use]
     pub fn role(&self, program: &Program, buffer: BufferId) -> Option<&Part> {
-        let at = program.buffers.instruction_of(buffer)?;
-        self.stack(program, &Value { at, index: program.buffer_index(buffer) }, 0)
+        self.role_of(program, &Value::of_buffer(program, buffer)?)
+    }
+
+    /// The same of a value.
+    #[must_use]
+    pub fn role_of(&self, program: &Program, value: &Value) -> Option<&Part> {
+        self.stack(program, value, 0)
     }
 
     /// Whether a stack holds the input of each layer, which is the loop's carry before the step.

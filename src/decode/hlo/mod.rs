@@ -284,10 +284,7 @@ fn read_schedule(module: &Region, directory: &Directory, progress: &Progress, re
 }
 
 fn resolve_called(called: SparseLists<i64>, numbers: &ByNumber) -> SparseLists<ComputationId> {
-    SparseLists {
-        rows: called.rows,
-        items: called.items.iter().map(|n| ComputationId(numbers.get(n).copied().unwrap_or(NO_ROW))).collect(),
-    }
+    called.map(|number| ComputationId(numbers.get(&number).copied().unwrap_or(NO_ROW)))
 }
 
 /// Old modules give the entry computation by name only.
