@@ -69,7 +69,10 @@ pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[(B
             || scope::folded(&op_name()),
             |label| match label.borrowed.as_str() {
                 "" => folded_label(&label.text),
-                name => scope::folded(name),
+                name => match label.kind {
+                    Some(kind) => format!("{kind}, {}", scope::folded(name)),
+                    None => scope::folded(name),
+                },
             },
         );
         let key = if folded.is_empty() { format!("\u{1}{opcode}") } else { folded.clone() };

@@ -2,6 +2,7 @@
 
 use highwater::advisor::advise;
 use highwater::analysis::ProfileAnalysis;
+use highwater::analysis::class::Class;
 use highwater::analysis::what_if::{Depth, Edit};
 use highwater::model::{Bytes, Capacity, MemorySpace, Profile};
 use highwater::open;
@@ -40,4 +41,23 @@ fn samples_that_are_left_out_are_no_micro_batches() {
     assert!(rules.contains(&"activations") && !rules.contains(&"unsharded_activations"), "{rules:?}");
     let advice: Vec<&String> = advice.findings.iter().flat_map(|finding| &finding.advice).collect();
     assert!(!advice.iter().any(|words| words.contains("micro-batch")), "{advice:?}");
+}
+
+#[test]
+fn pages_that_a_table_gives_out_follow_the_batch() {
+    let profile = step("v6e_pages");
+    let analysis = ProfileAnalysis::new(&profile);
+    let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+    let scene = analysis.scene(&profile, 0, MemorySpace::HBM).expect("HBM");
+    let memory = scene.memory();
+    // 96 users of 128 pages each, and one that is nobody's.
+    let pages: Vec<(i64, i64)> = memory.data.iter().map(|data| (data.batch(), data.pages)).collect();
+    assert_eq!(pages.iter().filter(|row| **row == (96, 96 * 128 + 1)).count(), 2, "{pages:?}");
+    let classes = own.classes(program);
+    let pools = memory.data.iter().filter(|data| data.pages > 0);
+    assert!(pools.map(|data| memory.base[data.base as usize].buffer).all(|own| classes.of(own) == Class::Cache));
+    let half = memory.evaluate(program, &[Edit::Batch(0.5)], Depth::Verdict);
+    // Really compiled with 48 users.
+    let really = 983_836_736u64;
+    assert!(half.expected().0.abs_diff(really) * 100 <= really, "{} instead of {really}", half.expected());
 }

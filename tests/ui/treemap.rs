@@ -132,7 +132,7 @@ fn the_table_below_lists_what_is_gone_into() {
     assert_eq!(rows(&harness)[0], "logits, made from embed 3.07 GiB");
     assert!(says(&harness, "539, largest first"));
     // A row selects its buffer, whose details give its class.
-    harness.get_by_role_and_label(Role::Row, "layer_5/attn/sub 1.50 GiB").click();
+    harness.get_by_role_and_label(Role::Row, "attention scores, layer_5/attn/sub 1.50 GiB").click();
     harness.run_ok();
     assert!(says(&harness, "fusion.1893.remat3{1}"));
     assert!(words(&harness).iter().any(|label| label == "Activation"));
@@ -181,7 +181,10 @@ fn equal_buffers_of_layers_are_one_cell_that_opens_by_click_and_by_enter() {
     harness.run_ok();
     assert_eq!(path(&harness), ["layer_*", "attn", "sub"]);
     let own = parts(&harness);
-    assert!(own.iter().any(|part| part.starts_with("layer_5/attn/sub 1.50 GiB")), "each by its own number: {own:?}");
+    assert!(
+        own.iter().any(|part| part.starts_with("attention scores, layer_5/attn/sub 1.50 GiB")),
+        "each by its own number: {own:?}"
+    );
     assert_eq!(own.len(), 11);
     // The same by keyboard.
     let mut harness = open("v5e_gpt_m_oom", [1600.0, 1000.0], ThemeChoice::Light);

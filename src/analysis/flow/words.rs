@@ -18,6 +18,8 @@ pub struct Label {
     pub copy_of: String,
     /// The framework op name that it has from its operand, which the words shorten; empty if they are all there is.
     pub borrowed: String,
+    /// What it is, where the words begin with that besides a borrowed name: `attention scores`.
+    pub kind: Option<&'static str>,
 }
 
 impl Label {
@@ -33,7 +35,8 @@ impl Label {
     }
 
     /// What a value is, and the framework op name that says where.
-    pub(super) fn of_kind(kind: &str, name: String) -> Self {
-        Self { text: format!("{kind}, {}", scope::short(&name, PARTS)), borrowed: name, ..Self::default() }
+    pub(super) fn of_kind(kind: &'static str, name: String) -> Self {
+        let text = format!("{kind}, {}", scope::short(&name, PARTS));
+        Self { text, borrowed: name, kind: Some(kind), ..Self::default() }
     }
 }
