@@ -281,11 +281,12 @@ impl Finding {
     #[must_use]
     pub fn effect_in_words(&self) -> Option<String> {
         let (saves, after) = (self.saves_bytes()?, self.peak_after_bytes()?);
+        let this = if self.edits().len() > 1 { "with these changes alone" } else { "with this alone" };
         if let Some(effect) = self.effect.as_ref().filter(|effect| !effect.is_told()) {
             // What fits as it is fits with less.
             let is_news = !effect.fits_already() || effect.verdict() == TryVerdict::Fits;
             let alone = effect.certainly().filter(|_| is_news && self.at_most.is_none());
-            let alone = alone.map(|words| format!("; with this alone it {words}")).unwrap_or_default();
+            let alone = alone.map(|words| format!("; {this} it {words}")).unwrap_or_default();
             // What is left may be little beside what is saved, which is told well then.
             let saved = [effect.range().1, effect.range().0].map(|left| effect.before().0.saturating_sub(left.0));
             if saved[0] > 0 && saved[1] as f64 <= saved[0] as f64 * WIDEST {
@@ -316,7 +317,7 @@ impl Finding {
             ),
         });
         let needs = needs.unwrap_or_default();
-        let outcome = outcome.map(|words| format!("; with this alone{needs}: {words}")).unwrap_or_default();
+        let outcome = outcome.map(|words| format!("; {this}{needs}: {words}")).unwrap_or_default();
         let includes =
             self.includes_in_words(UnitSystem::Binary).map(|words| format!(" ({words})")).unwrap_or_default();
         Some(format!(

@@ -365,11 +365,12 @@ fn what_tells_operations_apart_is_not_cut() {
     let harness = open([900.0, 600.0], ThemeChoice::Light);
     let place = harness.get_by_label("Sort by Op").rect();
     let texts = gui::painted(&harness);
-    let inside = |text: &&gui::Painted| place.x_range().contains(text.place.left()) && text.words.contains('\u{2026}');
-    let mut cut: Vec<&str> = texts.iter().filter(inside).map(|text| text.words.as_str()).collect();
-    assert!(!cut.is_empty(), "the table is wide enough for all: {:?}", words(&harness));
-    let all = cut.len();
-    cut.sort_unstable();
-    cut.dedup();
-    assert!(cut.len() * 2 > all, "most differ: {cut:?}");
+    let inside = |text: &&gui::Painted| place.x_range().contains(text.place.left()) && text.words.contains("attn");
+    let mut shown: Vec<&str> = texts.iter().filter(inside).map(|text| text.words.as_str()).collect();
+    // What all of them are gives way to where each is.
+    assert!(shown.contains(&"layer_10/attn/sub"), "{:?}", words(&harness));
+    let all = shown.len();
+    shown.sort_unstable();
+    shown.dedup();
+    assert!(shown.len() * 2 > all, "most differ: {shown:?}");
 }

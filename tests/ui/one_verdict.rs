@@ -24,8 +24,10 @@ fn first_verdict(path: &std::path::Path) -> Option<String> {
         return None;
     }
     let effects = profile["findings"].as_array()?.iter().filter_map(|finding| finding["effect"].as_str());
-    let mut verdicts =
-        effects.filter_map(|effect| Some(effect.split_once("with this alone")?.1.split_once(": ")?.1.to_owned()));
+    let mut verdicts = effects.filter_map(|effect| {
+        let behind = effect.split_once("; with th")?.1;
+        Some(behind.split_once(" alone")?.1.split_once(": ")?.1.to_owned())
+    });
     let spaces = profile["programs"][0]["spaces"].as_array()?;
     verdicts.next().filter(|_| spaces.iter().any(|space| space["verdict"] == "over"))
 }

@@ -298,7 +298,10 @@ impl State<'_> {
         };
         let more = match self.share_put_off() {
             Some((share, _)) if share < 1.0 => {
-                format!("is counted here as {} more, and may be hardly anything, or several times that", bytes.short())
+                format!(
+                    "is counted here as {} more, and may be hardly anything, or several times that, which is more than the range says",
+                    bytes.short()
+                )
             }
             _ => format!("takes up to about {} more and is counted here", bytes.short()),
         };

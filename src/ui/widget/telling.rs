@@ -17,6 +17,15 @@ pub(super) fn without_end(text: &str) -> Option<&str> {
     ENDS.iter().find_map(|end| text.strip_suffix(end))
 }
 
+/// What the names of buffers begin with that say what they are before they say where.
+const KINDS: [&str; 4] =
+    ["logits, ", "gradient of the logits, ", "attention scores, ", "gradient of attention scores, "];
+
+/// The scopes that a name has behind what it says that it is; `None` if it says no such thing.
+fn without_kind(text: &str) -> Option<&str> {
+    KINDS.iter().find_map(|kind| text.strip_prefix(kind)).filter(|rest| rest.contains('/'))
+}
+
 /// The parts of the texts of a column, each with what it is beside.
 #[derive(Debug, Clone, Default)]
 pub struct Telling {
@@ -58,6 +67,9 @@ pub fn forms(text: &str, told: &[usize]) -> impl Iterator<Item = String> {
     let is_led = text.split_once(": ").is_some_and(|(lead, _)| lead.contains(' '));
     let told: &[usize] = if is_led { &[] } else { told };
     let text = bare.unwrap_or(text);
+    // Where it is tells more rows apart than what it is.
+    let place = without_kind(text);
+    let text = place.unwrap_or(text);
     let parts: Vec<String> = parts_of(text).into_iter().map(ToOwned::to_owned).collect();
     let last = parts.len().saturating_sub(1);
     let is_told = |at: &usize| told.contains(at);
@@ -84,7 +96,8 @@ pub fn forms(text: &str, told: &[usize]) -> impl Iterator<Item = String> {
     let form = move |gone| without(&parts, &order[..gone]);
     let begin = (first..=middle.min(most)).map(form.clone()).chain(with_end);
     let end = (middle.max(first.saturating_sub(1)) + 1..=kept.min(most)).map(form.clone()).chain(without_end);
-    begin.chain(end).chain((kept.max(first.saturating_sub(1)) + 1..=most).map(form))
+    let place = place.map(ToOwned::to_owned).into_iter();
+    place.chain(begin).chain(end).chain((kept.max(first.saturating_sub(1)) + 1..=most).map(form))
 }
 
 /// A text without the parts at some places, with an ellipsis in each gap.
@@ -147,6 +160,15 @@ mod tests {
         let words = "state.mu['Dense_0']['kernel'], updated in place";
         let forms: Vec<String> = forms(words, &[1, 2, 3]).collect();
         assert_eq!(forms[..2], ["state.mu['Dense_0']['kernel']", "\u{2026}.mu['Dense_0']['kernel']"]);
+    }
+
+    #[test]
+    fn where_it_is_stays_before_what_it_is() {
+        let scores = [0, 10, 11].map(|layer| format!("attention scores, layer_{layer}/attn/sub"));
+        let telling = Telling::of(scores.iter().cloned());
+        let forms: Vec<String> = forms(&scores[1], &telling.places(&scores[1])).collect();
+        assert_eq!(forms[..2], ["layer_10/attn/sub", "layer_10/\u{2026}/sub"]);
+        assert_eq!(without_kind("logits, made from embed"), None);
     }
 
     #[test]
