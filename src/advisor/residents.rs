@@ -225,7 +225,7 @@ fn report(
     let names = short_names(&meant, &others);
     let of = if names.is_empty() { String::new() } else { format!(" ({})", listed(&names, 3)) };
     finding.changes_results = ChangesResults::Maybe;
-    if class == Class::Weight {
+    if class == Class::Weight && name != STATE.1 {
         in_fewer_bits(case, &mut finding, rows, &names);
     }
     if is_state {

@@ -177,6 +177,9 @@ fn follow_rows(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Re
         row.is_open && !is_nested(row.path) && size.is_some_and(|size| of_state.get(size) >= Some(&FEWEST_OF_STATE))
     };
     found.extend(rows.iter().filter(is_beside).map(|row| row.number));
+    if found.is_empty() {
+        return;
+    }
     let paged = paged(arguments);
     found.retain(|number| {
         classes.get(number).is_none_or(|own| own.1 != Reason::WrittenInPlace) || !paged.contains(number)
@@ -190,7 +193,7 @@ fn paged(arguments: &[Argument<'_>]) -> FastSet<i64> {
     let tables = arguments.iter().filter_map(|argument| argument.node).filter(is_table);
     let entries: FastSet<i64> = tables.filter_map(|node| i64::try_from(node.element_count()).ok()).collect();
     let has_pages = |argument: &&Argument<'_>| {
-        argument.dimensions().iter().any(|&size| entries.contains(&size) || entries.contains(&(size - 1)))
+        argument.dimensions().iter().any(|&size| entries.contains(&size) || entries.contains(&size.saturating_sub(1)))
     };
     arguments.iter().filter(has_pages).map(|argument| argument.number).collect()
 }

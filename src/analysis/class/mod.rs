@@ -14,6 +14,7 @@ use super::ProgramAnalysis;
 use super::flow::argument::entry_parameter;
 use super::flow::collective::{gathered_from, is_permute};
 use super::flow::copied_state::copied_into_loop;
+use super::flow::held::is_slice;
 use super::flow::loops::{Loops, Role};
 use super::flow::other_result::gradient_beside;
 use super::flow::{Value, computed};
@@ -227,11 +228,7 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     if let Some(held) = analysis.labels(program).held_by(program, &own, role.is_some())
         && let Some(class) = class_of(held.parameter)
     {
-        let of_argument = program.shape_of(held.parameter).map_or(0, |shape| shape.root().element_count());
-        // The tuple of a copy that runs beside other work has no elements of its own.
-        let own = program.buffer_node(buffer).filter(|node| !node.is_tuple());
-        let is_slice = own.is_some_and(|node| node.element_count() < of_argument);
-        match (held.is_gathered, is_slice) {
+        match (held.is_gathered, is_slice(program, buffer, &held)) {
             (true, _) => return (class, Reason::Gathered),
             (false, false) => return (class, Reason::CopyOfArgument),
             (false, true) if class == Class::Weight => return (class, Reason::SliceOfArgument),

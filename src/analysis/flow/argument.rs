@@ -1,7 +1,7 @@
 //! The entry argument that a value holds, or holds a part of.
 
 use super::loops::{Loops, Role, given_to};
-use super::{Value, handed_on, opcode, operand};
+use super::{Value, handed_on, is_all_gather, opcode, operand};
 use crate::model::{InstructionId, NO_ROW, Opcode, Program};
 
 /// What is traced through beside copies, views and casts.
@@ -36,11 +36,6 @@ pub fn held(program: &Program, loops: &Loops, value: Value) -> Option<Held> {
 #[must_use]
 pub fn held_or_sliced(program: &Program, loops: &Loops, value: Value) -> Option<Held> {
     walk(program, loops, value, Through::Slices)
-}
-
-fn is_gather(program: &Program, at: InstructionId) -> bool {
-    matches!(opcode(program, at), Opcode::ALL_GATHER_START | Opcode::ALL_GATHER_DONE)
-        || program.opcode_name(at) == "all-gather"
 }
 
 /// The entry's parameter that a value is a copy of, or with `with_parts` a part of: traced through copies, casts, loop
@@ -78,7 +73,7 @@ fn walk(program: &Program, loops: &Loops, value: Value, through: Through) -> Opt
                 value.at = operand(program, at, 0)?;
             }
             _ => {
-                is_gathered |= is_gather(program, at);
+                is_gathered |= is_all_gather(program, at);
                 value = step_back(program, &value, through)?;
             }
         }
@@ -117,7 +112,7 @@ fn step_back(program: &Program, value: &Value, through: Through) -> Option<Value
         {
             first()
         }
-        _ if through != Through::Copies && is_gather(program, at) => first(),
+        _ if through != Through::Copies && is_all_gather(program, at) => first(),
         _ if with_slices && matches!(program.opcode_name(at), "dynamic-slice" | "slice") => first(),
         _ if with_parts && program.opcode_name(at) == "gather" => first(),
         _ => None,

@@ -2,18 +2,13 @@
 //! work.
 
 use super::argument::fetched_in_slices;
+pub use super::is_all_gather;
 use super::loops::given_to;
 use super::{MAX_STEPS, Value, computed, opcode, operand, root};
 use crate::model::{BufferId, Computation, InstructionId, Opcode, Program};
 
 /// Most calls in one another around a collective.
 const MOST_CALLS: usize = 3;
-
-/// Whether an instruction is an all-gather, or a part of an asynchronous one.
-#[must_use]
-pub fn is_all_gather(program: &Program, at: InstructionId) -> bool {
-    program.opcode_name(at).starts_with("all-gather")
-}
 
 /// Whether a program has any collective.
 #[must_use]

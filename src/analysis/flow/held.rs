@@ -5,7 +5,7 @@ use super::collective::{NamedBy, is_all_gather, named_by};
 use super::label::Labels;
 use super::{Value, opcode};
 use crate::analysis::names::scope;
-use crate::model::{BufferId, FastMap, InstructionId, Opcode, Program, Shape, ShapeNode};
+use crate::model::{BufferId, FastMap, InstructionId, Opcode, Program, ShapeNode};
 
 impl Labels {
     /// The argument that a value is a copy of, or that a collective has gathered into it.
@@ -57,9 +57,15 @@ impl Labels {
     pub fn copied_by(&self, program: &Program, buffer: BufferId) -> Option<InstructionId> {
         let value = Value::of_buffer(program, buffer)?;
         let held = self.held_by(program, &value, self.role_of(program, &value).is_some())?;
-        let elements = |node: Option<&ShapeNode>| node.map_or(0, ShapeNode::element_count);
-        let of_argument = program.shape_of(held.parameter).map(Shape::root);
-        let is_whole = !held.is_gathered && elements(program.buffer_node(buffer)) >= elements(of_argument);
-        is_whole.then_some(held.parameter)
+        (!held.is_gathered && !is_slice(program, buffer, &held)).then_some(held.parameter)
     }
+}
+
+/// Whether a buffer has fewer elements than the argument whose data it holds.
+#[must_use]
+pub fn is_slice(program: &Program, buffer: BufferId, held: &Held) -> bool {
+    // The tuple of a copy that runs beside other work has no elements of its own.
+    let own = program.buffer_node(buffer).filter(|node| !node.is_tuple()).map(ShapeNode::element_count);
+    let whole = program.shape_of(held.parameter).map_or(0, |shape| shape.root().element_count());
+    own.is_some_and(|own| own < whole)
 }

@@ -333,7 +333,7 @@ impl Labels {
 
     /// The stack that a value belongs to: inside the loop that writes it, before (while empty), after, or in loops that
     /// read it.
-    pub(super) fn stack(&self, program: &Program, value: &Value, depth: u32) -> Option<&Part> {
+    fn stack(&self, program: &Program, value: &Value, depth: u32) -> Option<&Part> {
         let mut value = value.clone();
         for _ in 0..super::MAX_STEPS {
             let part = match opcode(program, value.at) {

@@ -8,7 +8,7 @@ pub mod by_softmax;
 pub mod collective;
 pub mod copied_state;
 pub mod dimensions;
-mod held;
+pub mod held;
 mod kernel;
 pub mod label;
 mod like_weights;
@@ -155,6 +155,12 @@ pub fn computed(program: &Program, value: Value) -> Value {
         }
     }
     value
+}
+
+/// Whether an instruction is an all-gather, or a part of an asynchronous one.
+#[must_use]
+pub fn is_all_gather(program: &Program, at: InstructionId) -> bool {
+    program.opcode_name(at).starts_with("all-gather")
 }
 
 /// The instruction that makes what another one hands on: through views, copies, casts, and fetches of all or a part of it.
