@@ -211,21 +211,22 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     let nothing = (Class::Temporary, Reason::NoSign);
     let Some(instruction) = program.buffers.instruction_of(buffer) else { return nothing };
     let own = Value { at: instruction, index: program.buffer_index(buffer) };
-    let role = analysis.labels(program).role_of(program, &own).map(|part| part.role);
+    let labels = analysis.labels(program);
+    let role = labels.role_of(program, &own).map(|part| part.role);
     match role {
         Some(Role::Saved) => return (Class::Activation, Reason::SavedByLoop),
         Some(Role::Gradients) => return (Class::Gradient, Reason::CollectedByLoop),
         _ => {}
     }
-    let loops = &analysis.labels(program).loops;
+    let loops = &labels.loops;
     let class_of = |from: InstructionId| {
         let number = i64::from(*program.instructions.argument.get(from.index())?);
         arguments.get(&number).map(|found| found.0)
     };
-    if analysis.labels(program).summed(program, &own).is_some() {
+    if labels.summed(program, &own).is_some() {
         return (Class::Gradient, Reason::SummedByLoop);
     }
-    if let Some(held) = analysis.labels(program).held_by(program, &own, role.is_some())
+    if let Some(held) = labels.held_by(program, &own, role.is_some())
         && let Some(class) = class_of(held.parameter)
     {
         match (held.is_gathered, is_slice(program, buffer, &held)) {
@@ -241,9 +242,11 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     }
     // What a loop gathers is one step's part of a stack; in a product whose parts are exchanged while others are computed,
     // devices hand on what they have of a weight.
-    let value = computed(program, own);
-    let part = gathered_from(program, value.clone()).or_else(|| is_permute(program, value.at).then_some(value));
-    if let Some(class) = part.and_then(|part| class_of(entry_parameter(program, loops, &part, true)?)) {
+    let part = labels.has_collectives.then(|| {
+        let value = computed(program, own);
+        gathered_from(program, value.clone()).or_else(|| is_permute(program, value.at).then_some(value))
+    });
+    if let Some(class) = part.flatten().and_then(|part| class_of(entry_parameter(program, loops, &part, true)?)) {
         return (class, Reason::Gathered);
     }
     let pass = match passes.get(instruction.index()) {
@@ -253,7 +256,7 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     match pass {
         Some(Pass::Backward) => (Class::Gradient, Reason::Backward),
         Some(Pass::Recomputed) => {
-            let name = analysis.labels(program).loops.op_name(program, instruction);
+            let name = loops.op_name(program, instruction);
             match gradient_beside(program, buffer, &name) {
                 Some(_) => (Class::Gradient, Reason::Backward),
                 None => (Class::Activation, Reason::Recomputed),

@@ -68,7 +68,7 @@ pub struct Labels {
     /// The softmaxes of the program.
     pub softmaxes: Softmaxes,
     /// Whether devices exchange anything.
-    pub(super) has_collectives: bool,
+    pub has_collectives: bool,
     returned: Returned,
     /// The entry's parameters by their paths.
     pub(super) by_path: OnceLock<FastMap<String, InstructionId>>,
