@@ -21,7 +21,7 @@ fn handed_on(program: &Program) -> FastSet<InstructionId> {
     let root = program.entry_computation().map(|entry| entry.root).filter(|&root| root != NO_ROW).map(InstructionId);
     let Some(root) = root else { return FastSet::default() };
     let results = 0..program.instructions.operands_of(root).len() as i64;
-    let from = results.map(|place| computed(program, Value { at: root, index: vec![place] }).at);
+    let from = results.map(|place| computed(program, Value { at: root, index: smallvec::smallvec![place] }).at);
     from.filter(|&at| program.instructions.opcode.get(at.index()) == Some(&Opcode::PARAMETER)).collect()
 }
 

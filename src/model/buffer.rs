@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::device::MemorySpace;
 use super::ids::{AllocationId, BufferId, InstructionId, NO_ROW};
+use super::shape::ShapeIndex;
 use super::units::Bytes;
 
 /// Columns of logical buffers, indexed by [`BufferId`]. All columns have the same length.
@@ -25,7 +26,7 @@ pub struct Buffers {
     pub offset: Vec<u64>,
     /// Nested or invalid shape indices as stored in the file, sorted by row. The index of any other buffer is the path to
     /// its node.
-    pub odd_index: Vec<(u32, Vec<i64>)>,
+    pub odd_index: Vec<(u32, ShapeIndex)>,
 }
 
 impl Buffers {

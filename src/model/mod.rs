@@ -52,7 +52,7 @@ pub use reported::{ReportedPeak, ReportedRanges, ReportedSpace, ReportedUse};
 pub use runtime::{
     AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Clock, Execution, GivenPeak, LiveAllocation,
 };
-pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode, outline};
+pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeIndex, ShapeNode, outline};
 pub use sharding::{DeviceOrder, Sharding, ShardingKind};
 pub use strings::Strings;
 pub use tiles::{

@@ -10,7 +10,7 @@ use super::dimension_numbers::DimensionNumbers;
 use super::ids::{BufferId, ComputationId, InstructionId, NO_ROW, ShapeId};
 use super::opcode::{Opcode, OpcodeTable};
 use super::reported::{ReportedRanges, ReportedSpace, ReportedUse};
-use super::shape::{Shape, ShapeNode};
+use super::shape::{Shape, ShapeIndex, ShapeNode};
 use super::sharding::Sharding;
 
 /// A program and its memory. Columns that a format does not have are empty.
@@ -231,11 +231,11 @@ pub struct Computation {
 #[derive(Debug, Clone, Default)]
 pub struct InputOutputAlias {
     /// Shape index in the result.
-    pub output_index: Vec<i64>,
+    pub output_index: ShapeIndex,
     /// Parameter number.
     pub parameter: i64,
     /// Shape index in the parameter.
-    pub parameter_index: Vec<i64>,
+    pub parameter_index: ShapeIndex,
     /// Whether aliasing is mandatory rather than permitted.
     pub must: bool,
 }
@@ -246,18 +246,18 @@ pub struct BufferDonor {
     /// Parameter number.
     pub parameter: i64,
     /// Shape index in the parameter.
-    pub parameter_index: Vec<i64>,
+    pub parameter_index: ShapeIndex,
 }
 
 /// An instruction's output that aliases an operand.
 #[derive(Debug, Clone, Default)]
 pub struct OutputOperandAlias {
     /// Shape index in the result.
-    pub output_index: Vec<i64>,
+    pub output_index: ShapeIndex,
     /// Operand number.
     pub operand: i64,
     /// Shape index in the operand.
-    pub operand_index: Vec<i64>,
+    pub operand_index: ShapeIndex,
 }
 
 /// Source information of an instruction.
@@ -427,11 +427,11 @@ impl Program {
 
     /// Shape index of a buffer in its instruction's value.
     #[must_use]
-    pub fn buffer_index(&self, buffer: BufferId) -> Vec<i64> {
+    pub fn buffer_index(&self, buffer: BufferId) -> ShapeIndex {
         if let Ok(i) = self.buffers.odd_index.binary_search_by_key(&buffer.0, |&(row, _)| row) {
             return self.buffers.odd_index[i].1.clone();
         }
-        self.buffer_shape(buffer).map_or_else(Vec::new, |(shape, node)| shape.index_of(node))
+        self.buffer_shape(buffer).map_or_else(ShapeIndex::new, |(shape, node)| shape.index_of(node))
     }
 
     /// XProf's notation for a buffer: `instruction` or `instruction{i,j}`.

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::element_type::ElementType;
 use super::units::Bytes;
 
 /// Marks a tile dimension that is combined with the next more minor one; printed as `*`.
 pub const COMBINE: i64 = i64::MIN;
+
+/// The place of a value in a tuple: the element at each level, from the outside in; empty for the whole.
+pub type ShapeIndex = SmallVec<[i64; 2]>;
 
 /// Memory layout of an array (`LayoutProto`).
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -284,8 +289,8 @@ impl Shape {
 
     /// The shape index of a node; the inverse of [`Self::find`].
     #[must_use]
-    pub fn index_of(&self, mut node: u32) -> Vec<i64> {
-        let mut path = Vec::new();
+    pub fn index_of(&self, mut node: u32) -> ShapeIndex {
+        let mut path = ShapeIndex::new();
         while node != 0 {
             let Some(parent) = self.nodes.get(node as usize).map(|n| n.parent) else { break };
             let Ok(step) = self.nodes[parent as usize].children.binary_search(&node) else { break };

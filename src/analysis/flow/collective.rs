@@ -127,21 +127,19 @@ pub(super) struct NamedBy {
 /// What names a value, where it is an array of a collective that a fusion carries on, or a copy of one: the fusion's own
 /// work does not.
 pub(super) fn named_by(program: &Program, value: &Value) -> Option<NamedBy> {
-    if is_call_or_copy(program, value.at) {
+    let found = if opcode(program, value.at) == Opcode::FUSION {
+        beside(program, value)?
+    } else if is_call_or_copy(program, value.at) {
         let made = computed(program, value.clone());
         if let Some((collective, given)) = called_gather(program, made.at) {
             let value = before_collectives(program, Value::whole(given));
             return Some(NamedBy { value, collective: Some(collective) });
         }
-    }
-    let found = match opcode(program, value.at) {
-        Opcode::FUSION => beside(program, value),
-        Opcode::COPY | Opcode::COPY_START | Opcode::COPY_DONE | Opcode::BITCAST => {
-            beside(program, &computed(program, value.clone()))
-        }
-        _ => None,
+        beside(program, &made).filter(|_| is_copy(program, value.at))?
+    } else {
+        return None;
     };
-    Some(match found? {
+    Some(match found {
         Beside::Made(collective) => NamedBy {
             value: gathered_from(program, value.clone()).unwrap_or_else(|| value.clone()),
             collective: Some(collective),
@@ -160,19 +158,18 @@ fn is_collective(program: &Program, at: InstructionId) -> bool {
     ["all-gather", "all-reduce", "all-to-all", "reduce-scatter", "collective-permute"].contains(&name)
 }
 
+/// Whether an instruction is a copy or another view of what it is given.
+fn is_copy(program: &Program, at: InstructionId) -> bool {
+    matches!(opcode(program, at), Opcode::COPY | Opcode::COPY_START | Opcode::COPY_DONE | Opcode::BITCAST)
+}
+
 /// Whether an instruction may be a call that runs asynchronously, or a copy of what one makes.
 fn is_call_or_copy(program: &Program, at: InstructionId) -> bool {
-    matches!(
+    let may_be_call = matches!(
         opcode(program, at),
-        Opcode::ASYNC_START
-            | Opcode::ASYNC_UPDATE
-            | Opcode::ASYNC_DONE
-            | Opcode::CUSTOM_CALL
-            | Opcode::COPY
-            | Opcode::COPY_START
-            | Opcode::COPY_DONE
-            | Opcode::BITCAST
-    )
+        Opcode::ASYNC_START | Opcode::ASYNC_UPDATE | Opcode::ASYNC_DONE | Opcode::CUSTOM_CALL
+    );
+    may_be_call || is_copy(program, at)
 }
 
 /// The all-gather that a call makes, which may run asynchronously and call another, and what each device gives to it.

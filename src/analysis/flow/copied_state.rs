@@ -14,16 +14,16 @@ pub(super) fn copied_state(
     at: InstructionId,
     index: &[i64],
 ) -> Option<InstructionId> {
-    let end = Value { at: root(program, body(program, at)?)?, index: index.to_vec() };
+    let end = Value { at: root(program, body(program, at)?)?, index: index.into() };
     let is_named_so = || {
         let name = loops.op_name(program, computed(program, end.clone()).at);
         WRITES.iter().any(|operation| name.ends_with(operation))
     };
     let own = beginning(program, end.clone(), 0);
-    if !own.is_some_and(|own| own.is_updated && own.index == index) && !is_named_so() {
+    if !own.is_some_and(|own| own.is_updated && own.index[..] == *index) && !is_named_so() {
         return None;
     }
-    let mut begin = Value { at: operand(program, at, 0)?, index: index.to_vec() };
+    let mut begin = Value { at: operand(program, at, 0)?, index: index.into() };
     for _ in 0..MAX_DEPTH {
         if let Some(argument) = argument::entry_parameter(program, loops, &begin, false) {
             return Some(argument);

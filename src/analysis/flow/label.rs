@@ -536,7 +536,7 @@ impl Labels {
                 let state = operand(program, value.at, 0)?;
                 let parts = program.instructions.operands_of(state).len() as i64;
                 let found = (0..parts.min(16)).find_map(|place| {
-                    let argument = self.argument(program, &Value { at: state, index: vec![place] })?;
+                    let argument = self.argument(program, &Value { at: state, index: smallvec::smallvec![place] })?;
                     is_matrix(program, state, place).then_some(argument)
                 });
                 if found.is_some() && part.is_none_or(|part| part.layers == 0) {

@@ -5,7 +5,7 @@ use super::argument::fetched_in_slices;
 use super::{Value, body, computed, node_at, opcode, operand, root};
 use crate::analysis::names::lookup;
 use crate::analysis::names::pass::{Pass, pass_of};
-use crate::model::{ComputationId, FastMap, InstructionId, Opcode, Program, ShapeNode};
+use crate::model::{ComputationId, FastMap, InstructionId, Opcode, Program, ShapeIndex, ShapeNode};
 
 /// Role of an element of a loop's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ pub struct Part {
     /// The loop.
     pub at: InstructionId,
     /// Index in its state.
-    pub index: Vec<i64>,
+    pub index: ShapeIndex,
     /// What it is.
     pub role: Role,
     /// Number of slices, one per step; 0 if it is not a stack.
@@ -83,7 +83,7 @@ impl Loops {
                 loops.users.push(at);
             }
             for place in 0..program.instructions.operands_of(root).len() as i64 {
-                let index = vec![place];
+                let index = smallvec::smallvec![place];
                 let is_array = shape.find(&index).is_some_and(|n| !shape.nodes[n as usize].is_tuple());
                 if !is_array {
                     continue;
@@ -250,8 +250,8 @@ pub fn unchanged(program: &Program, at: InstructionId, index: &[i64]) -> bool {
 
 fn is_unchanged(program: &Program, at: InstructionId, index: &[i64], deepest: u32) -> bool {
     let Some(root) = body(program, at).and_then(|body| root(program, body)) else { return false };
-    let from = fetched(program, Value { at: root, index: index.to_vec() }, deepest);
-    opcode(program, from.at) == Opcode::PARAMETER && from.index == index
+    let from = fetched(program, Value { at: root, index: index.into() }, deepest);
+    opcode(program, from.at) == Opcode::PARAMETER && from.index[..] == *index
 }
 
 /// What a value holds, followed through copies, through fetches from other memory slice by slice, and through loops that
@@ -271,7 +271,7 @@ fn fetched(program: &Program, value: Value, deepest: u32) -> Value {
     value
 }
 
-fn part(program: &Program, at: InstructionId, index: Vec<i64>, root: InstructionId) -> Part {
+fn part(program: &Program, at: InstructionId, index: ShapeIndex, root: InstructionId) -> Part {
     let end = fetched(program, Value { at: root, index: index.clone() }, DEEPEST);
     if opcode(program, end.at) == Opcode::PARAMETER && end.index == index {
         return Part { at, index, role: Role::Unchanged, layers: 0, written: None };
@@ -293,7 +293,7 @@ fn part(program: &Program, at: InstructionId, index: Vec<i64>, root: Instruction
 }
 
 /// The index in the loop's state of the array that a value writes a slice into, and the slice, as a value in the body.
-pub(super) fn slice_written(program: &Program, end: &Value) -> Option<(Vec<i64>, Value)> {
+pub(super) fn slice_written(program: &Program, end: &Value) -> Option<(ShapeIndex, Value)> {
     let (whole, slice) = write_of(program, end, 0)?;
     Some((parameter(program, whole)?.index, slice))
 }

@@ -27,7 +27,7 @@ pub mod steps;
 mod summed;
 mod words;
 
-use crate::model::{BufferId, ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
+use crate::model::{BufferId, ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeIndex, ShapeNode};
 
 /// Most steps to trace back.
 const MAX_STEPS: usize = 64;
@@ -84,19 +84,26 @@ pub fn node_at<'a>(program: &'a Program, at: InstructionId, index: &[i64]) -> Op
 }
 
 /// A value: an instruction and a shape index into its tuple.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value {
     /// The instruction.
     pub at: InstructionId,
     /// The shape index in its tuple; empty for an array.
-    pub index: Vec<i64>,
+    pub index: ShapeIndex,
+}
+
+/// As the derived one, which would copy the index number by number.
+impl Clone for Value {
+    fn clone(&self) -> Self {
+        Self { at: self.at, index: ShapeIndex::from_slice(&self.index) }
+    }
 }
 
 impl Value {
     /// The whole value of an instruction.
     #[must_use]
-    pub const fn whole(at: InstructionId) -> Self {
-        Self { at, index: Vec::new() }
+    pub fn whole(at: InstructionId) -> Self {
+        Self { at, index: ShapeIndex::new() }
     }
 
     /// The value that a buffer holds; `None` if no instruction defines it.
@@ -112,16 +119,16 @@ impl Value {
 pub fn handed_on(program: &Program, value: &Value) -> Option<Value> {
     let Value { at, index } = value;
     let at = *at;
-    let to = |index: &[i64]| Some(Value { at: operand(program, at, 0)?, index: index.to_vec() });
+    let to = |index: &[i64]| Some(Value { at: operand(program, at, 0)?, index: index.into() });
     match opcode(program, at) {
         Opcode::GET_TUPLE_ELEMENT => {
-            let mut inner = vec![i64::from(*program.instructions.argument.get(at.index())?)];
+            let mut inner: ShapeIndex = smallvec::smallvec![i64::from(*program.instructions.argument.get(at.index())?)];
             inner.extend_from_slice(index);
             to(&inner)
         }
         Opcode::TUPLE => {
             let (&first, rest) = index.split_first()?;
-            Some(Value { at: operand(program, at, usize::try_from(first).ok()?)?, index: rest.to_vec() })
+            Some(Value { at: operand(program, at, usize::try_from(first).ok()?)?, index: rest.into() })
         }
         Opcode::OPTIMIZATION_BARRIER | Opcode::OPT_BARRIER | Opcode::DOMAIN | Opcode::ADD_DEPENDENCY => to(index),
         // The destination and the source of a copy hold the same.
@@ -208,7 +215,7 @@ pub struct Beginning {
     /// The parameter.
     pub parameter: InstructionId,
     /// The shape index in it.
-    pub index: Vec<i64>,
+    pub index: ShapeIndex,
     /// Whether a part of it was written on the way.
     pub is_updated: bool,
 }

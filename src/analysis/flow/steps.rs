@@ -7,7 +7,9 @@ use super::loops::{Loops, Role, pass_of_loop};
 use super::{Value, argument, body, computed, node_at, opcode, operand, root};
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::pattern;
-use crate::model::{ComputationId, ElementType, FastMap, FastSet, InstructionId, Opcode, Program, ShapeNode};
+use crate::model::{
+    ComputationId, ElementType, FastMap, FastSet, InstructionId, Opcode, Program, ShapeIndex, ShapeNode,
+};
 
 /// What one step of a loop is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -122,7 +124,7 @@ impl LoopSteps {
         program: &Program,
         loops: &Loops,
         kept: &Kept<'_>,
-        (at, sliced): (InstructionId, &[Vec<i64>]),
+        (at, sliced): (InstructionId, &[ShapeIndex]),
     ) -> Option<Steps> {
         let body = body(program, at)?;
         let taken: Vec<(InstructionId, &ShapeNode)> = sliced
@@ -197,7 +199,7 @@ fn adds_up_gradients(program: &Program, loops: &Loops, at: InstructionId, body: 
     let Some(computation) = program.computations.get(body.index()) else { return false };
     let mut inside = (computation.start..computation.end).map(|row| pass_of(&program.text.op_name(InstructionId(row))));
     let begins_as_zeros = |index: &[i64]| {
-        let begun = operand(program, at, 0).map(|state| computed(program, Value { at: state, index: index.to_vec() }));
+        let begun = operand(program, at, 0).map(|state| computed(program, Value { at: state, index: index.into() }));
         begun.is_some_and(|begun| program.opcode_name(begun.at) == "constant" || super::is_blank(program, &begun))
     };
     let is_sum = |index: &[i64]| {
@@ -262,8 +264,8 @@ fn most_common(sizes: impl Iterator<Item = i64>) -> Option<i64> {
 }
 
 /// Indices of each loop's state of which its body takes a slice along the first dimension.
-fn sliced(program: &Program, loops: &Loops) -> FastMap<InstructionId, Vec<Vec<i64>>> {
-    let mut found: FastMap<InstructionId, Vec<Vec<i64>>> = FastMap::default();
+fn sliced(program: &Program, loops: &Loops) -> FastMap<InstructionId, Vec<ShapeIndex>> {
+    let mut found: FastMap<InstructionId, Vec<ShapeIndex>> = FastMap::default();
     for at in program.instructions.ids().filter(|&at| takes_a_slice(program, at)) {
         let whole = operand(program, at, 0).and_then(|from| state_of(program, loops, Value::whole(from)));
         let Some(Value { at, index }) = whole else { continue };
@@ -311,7 +313,7 @@ fn handed_around(program: &Program, body: ComputationId) -> Steps {
     let Some(root) = root(program, body) else { return Steps::Other };
     let mut found = Steps::Other;
     for place in 0..program.instructions.operands_of(root).len() as i64 {
-        let mut at = computed(program, Value { at: root, index: vec![place] }).at;
+        let mut at = computed(program, Value { at: root, index: smallvec::smallvec![place] }).at;
         if opcode(program, at) == Opcode::COLLECTIVE_PERMUTE_DONE {
             let Some(start) = operand(program, at, 0) else { continue };
             at = start;

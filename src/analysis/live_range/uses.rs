@@ -1,7 +1,7 @@
 //! Definition and uses of a buffer's value, computed for one buffer at a time.
 
 use super::LiveRanges;
-use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, ShapeIndex};
 
 /// Where a value occurs and is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl LiveRanges {
 
     /// The buffers of the program's result: (shape index in the result, buffer).
     #[must_use]
-    pub fn results(&self, program: &Program) -> Vec<(Vec<i64>, BufferId)> {
+    pub fn results(&self, program: &Program) -> Vec<(ShapeIndex, BufferId)> {
         let root = program.entry_computation().map_or(NO_ROW, |c| c.root);
         let Some(shape) = program.shape_of(InstructionId(root)) else { return Vec::new() };
         // Position in the result, by value; those of values that are returned more than once besides.

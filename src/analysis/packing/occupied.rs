@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::times::{Ends, GROUPS, Times, each, for_each_between};
 
 /// Ranges of addresses, sorted, disjoint and not touching; the ends are aligned.
-pub(super) type Ranges = SmallVec<[(u64, u64); 1]>;
+pub(super) type Ranges = SmallVec<[(u64, u64); 2]>;
 
 /// Address ranges occupied at each time at which blocks begin: two blocks that are live at once are both live where the
 /// later one begins.

@@ -1,7 +1,7 @@
 //! Always-live allocations, and what each is for.
 
 use crate::analysis::names::argument::{holds_memory, holds_state, is_average};
-use crate::model::{AllocationId, BufferId, ShapeNode};
+use crate::model::{AllocationId, BufferId, ShapeIndex, ShapeNode};
 
 /// An always-live allocation.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ pub enum Role {
         is_donated: bool,
     },
     /// A result with memory of its own; its index in the program's result.
-    Result(Vec<i64>),
+    Result(ShapeIndex),
     /// A constant, or a possible result.
     Other,
 }

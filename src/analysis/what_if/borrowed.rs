@@ -54,7 +54,7 @@ fn source_of_copy(program: &Program, base: &[Base], buffer: BufferId) -> Option<
         return None;
     }
     let operand = program.instructions.operands_of(at).first().copied().map(InstructionId)?;
-    let from = computed(program, Value { at: operand, index: Vec::new() }).at;
+    let from = computed(program, Value::whole(operand)).at;
     if program.instructions.opcode.get(from.index()) != Some(&Opcode::PARAMETER) {
         return None;
     }

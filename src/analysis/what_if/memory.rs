@@ -33,7 +33,7 @@ use crate::analysis::recent::Recent;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
     Allocation, AllocationId, BufferId, Device, DeviceKind, FastMap, FastSet, InstructionId, MemorySpace, NO_ROW,
-    Opcode, Program, ShapeNode, TpuGeneration,
+    Opcode, Program, ShapeIndex, ShapeNode, TpuGeneration,
 };
 
 /// Temporaries below this fraction (1/20) of what is allocated leave the compiler nothing to save.
@@ -597,7 +597,7 @@ fn short_role(program: &Program, classes: &Classes, base: &Base) -> ShortRole {
 fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> Vec<Base> {
     let paths = analysis.argument_paths(program);
     // The result each allocation holds.
-    let mut results: FastMap<u32, (Vec<i64>, BufferId)> = FastMap::default();
+    let mut results: FastMap<u32, (ShapeIndex, BufferId)> = FastMap::default();
     for (place, buffer) in analysis.live.as_ref().map(|live| live.results(program)).unwrap_or_default() {
         if let Some(allocation) = program.buffers.allocation_of(buffer) {
             results.entry(allocation.0).or_insert((place, buffer));

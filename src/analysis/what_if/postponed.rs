@@ -2,6 +2,8 @@
 
 use std::cell::OnceCell;
 
+use smallvec::SmallVec;
+
 use super::batch::DataArgument;
 use super::memory::Memory;
 use super::turn::Turn;
@@ -55,6 +57,9 @@ impl Memory {
     }
 }
 
+/// What reads a result: mostly one instruction, or a few.
+type Users = SmallVec<[u32; 4]>;
+
 /// Tells what is read for gradients of weights alone.
 struct Search<'a> {
     program: &'a Program,
@@ -76,7 +81,7 @@ struct Search<'a> {
     /// Time at which all is made that an instruction reads after the turn, by instruction.
     ready: Vec<u32>,
     /// What reads the result of an instruction of the entry, once somebody asked.
-    users: OnceCell<FastMap<u32, Vec<u32>>>,
+    users: OnceCell<FastMap<u32, Users>>,
 }
 
 /// The schedule of the computation that makes most of what layers keep: the entry's, or that of a loop over micro-batches.
@@ -263,7 +268,7 @@ impl<'a> Search<'a> {
     /// What reads the result of an instruction of the entry.
     fn users_of(&self, instruction: u32) -> &[u32] {
         let users = self.users.get_or_init(|| {
-            let mut users: FastMap<u32, Vec<u32>> = FastMap::default();
+            let mut users: FastMap<u32, Users> = FastMap::default();
             for &row in self.schedule {
                 for &operand in self.program.instructions.operands_of(InstructionId(row)) {
                     if operand != NO_ROW {
@@ -273,7 +278,7 @@ impl<'a> Search<'a> {
             }
             users
         });
-        users.get(&instruction).map_or(&[], Vec::as_slice)
+        users.get(&instruction).map_or(&[], SmallVec::as_slice)
     }
 
     fn made_by(&self, instruction: u32) -> &[u32] {

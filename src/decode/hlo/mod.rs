@@ -374,7 +374,7 @@ fn buffers(
         };
         buffers.node.push(node.unwrap_or(NO_ROW));
         if node.is_none() {
-            buffers.odd_index.push((row as u32, index.to_vec()));
+            buffers.odd_index.push((row as u32, index.into()));
         }
     }
     if unknown > 0 {

@@ -96,9 +96,9 @@ impl Small {
         program.aliases = aliases
             .into_iter()
             .map(|entry| InputOutputAlias {
-                output_index: entry.output_shape_index,
+                output_index: entry.output_shape_index.into(),
                 parameter: entry.parameter_number,
-                parameter_index: entry.parameter_shape_index,
+                parameter_index: entry.parameter_shape_index.into(),
                 must: entry.kind == 2,
             })
             .collect();
@@ -107,7 +107,7 @@ impl Small {
             .into_iter()
             .map(|entry| BufferDonor {
                 parameter: entry.parameter_number,
-                parameter_index: entry.parameter_shape_index,
+                parameter_index: entry.parameter_shape_index.into(),
             })
             .collect();
         program.parameter_shardings = module.spmd_parameters_shardings.iter().map(|s| sharding(s, 0)).collect();
