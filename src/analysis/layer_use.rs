@@ -33,6 +33,8 @@ pub struct Mark {
     pub at: InstructionId,
     /// Row of the layer it belongs to; `None` if the argument is no layer's.
     pub layer: Option<u32>,
+    /// Whether it reads arguments of another layer as well.
+    pub is_of_several: bool,
     /// Its pass.
     pub pass: Pass,
     /// Elements of its result, of all arrays in it.
@@ -69,6 +71,19 @@ impl LayerUse {
     pub fn of_more_than(named: usize, program: &Program, labels: &Labels, sequence: &[u32]) -> Option<Self> {
         let found = Self::by_argument(program, &readers(program, labels, sequence));
         (found.layers.len() >= LEAST_LAYERS.max(named * 2)).then_some(found)
+    }
+
+    /// As [`Self::new`], by the containers of arguments alone, also of a program that has no backward pass; empty where
+    /// these show fewer than three layers.
+    #[must_use]
+    pub fn of_arguments(program: &Program, labels: &Labels, sequence: &[u32]) -> Self {
+        let mut readers = readers(program, labels, sequence);
+        let is_trained = readers.iter().any(|reader| matches!(reader.pass, Pass::Forward | Pass::Backward));
+        if !is_trained {
+            readers.iter_mut().for_each(|reader| reader.pass = Pass::Forward);
+        }
+        let found = Self::by_argument(program, &readers);
+        if found.layers.len() >= LEAST_LAYERS { found } else { Self::default() }
     }
 
     fn by_argument(program: &Program, readers: &[Reader]) -> Self {
@@ -111,8 +126,11 @@ impl LayerUse {
         found.marks = readers
             .iter()
             .map(|reader| {
-                let layer = reader.arguments.iter().find_map(|argument| layer_of[row_of(argument)?]);
-                Mark { at: reader.at, layer, pass: reader.pass, elements: elements(program, reader.at) }
+                let mut layers = reader.arguments.iter().filter_map(|argument| layer_of[row_of(argument)?]);
+                let layer = layers.next();
+                let is_of_several = layers.any(|other| Some(other) != layer);
+                let elements = elements(program, reader.at);
+                Mark { at: reader.at, layer, is_of_several, pass: reader.pass, elements }
             })
             .collect();
         found
@@ -150,6 +168,7 @@ impl LayerUse {
         let mark = |(reader, kind): (&&Reader, &Kind)| Mark {
             at: reader.at,
             layer: None,
+            is_of_several: false,
             pass: Pass::Forward,
             elements: kind.elements,
         };

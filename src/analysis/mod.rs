@@ -16,6 +16,7 @@ pub mod flow;
 pub mod grouping;
 pub mod heat;
 pub mod hlo_text;
+pub mod layer_of;
 pub mod layer_use;
 pub mod live_at;
 pub mod live_range;

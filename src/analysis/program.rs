@@ -6,7 +6,8 @@ use super::byte_owners;
 use super::chosen_layout::ChosenLayouts;
 use super::class::{Class, Classes};
 use super::events::{EventPoints, event_points};
-use super::flow::label::Labels;
+use super::flow::label::{Arguments, Label, Labels};
+use super::layer_of::LayerOf;
 use super::live_range::LiveRanges;
 use super::names::lookup;
 use super::occupancy::{Occupancy, occupancy};
@@ -30,6 +31,8 @@ pub struct ProgramAnalysis {
     classes: OnceLock<Classes>,
     /// Labels of temporaries, computed on first use.
     labels: OnceLock<Labels>,
+    /// Layers that operations belong to, looked for on first use.
+    layer_of: OnceLock<LayerOf>,
     /// Arrays whose layout the compiler chooses, looked for on first use.
     chosen_layouts: OnceLock<ChosenLayouts>,
     /// Paths of the entry's arguments, read on first use.
@@ -157,7 +160,8 @@ impl ProgramAnalysis {
                 .collect::<Result<_, Stopped>>()?
         };
         let (classes, labels, argument_paths) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(Self { live, spaces, traces, classes, labels, chosen_layouts: OnceLock::new(), argument_paths })
+        let (layer_of, chosen_layouts) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { live, spaces, traces, classes, labels, layer_of, chosen_layouts, argument_paths })
     }
 
     /// Classes of the buffers. The first call is slow: not for the window's thread.
@@ -168,6 +172,20 @@ impl ProgramAnalysis {
     /// Labels of temporaries. The first call analyses all loops.
     pub fn labels(&self, program: &Program) -> &Labels {
         once(&self.labels, || Labels::new(program))
+    }
+
+    /// The label of a buffer, with the layer where its op name shows none; `None` if its op name is good enough.
+    pub fn label(&self, program: &Program, buffer: BufferId) -> Option<Label> {
+        self.label_of_next(program, buffer, &mut Arguments::default())
+    }
+
+    /// As [`Self::label`], for one after the other of a program's buffers.
+    pub fn label_of_next(&self, program: &Program, buffer: BufferId, known: &mut Arguments) -> Option<Label> {
+        let labels = self.labels(program);
+        let label = labels.of_next(program, buffer, known);
+        let (Some(live), Some(at)) = (&self.live, program.buffers.instruction_of(buffer)) else { return label };
+        let layer_of = once(&self.layer_of, || LayerOf::new(program, labels, live.sequence()));
+        layer_of.tell(program, at, label)
     }
 
     /// Arrays whose layout the compiler chooses. The first call reads the name of every operation.

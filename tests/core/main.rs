@@ -25,6 +25,7 @@ mod habits;
 mod heat_columns;
 mod hostile_decoders;
 mod html_report;
+mod layer_of;
 mod live_at_a_step;
 mod live_ranges;
 mod memory_map;

@@ -408,8 +408,7 @@ fn texts(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, known:
     Texts {
         name: program.buffer_name(buffer),
         op: analysis
-            .labels(program)
-            .of_next(program, buffer, known)
+            .label_of_next(program, buffer, known)
             .map_or_else(|| scope::without_attributes(&metadata.op_name).into_owned(), |label| label.text),
         opcode: instruction.map(|i| program.opcode_name(i).to_owned()).unwrap_or_default(),
         shape: shape.map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default(),

@@ -630,7 +630,13 @@ mod tests {
 
     #[test]
     fn a_layer_may_run_in_parts() {
-        let mark = |layer: Option<u32>, elements| Mark { at: InstructionId(0), layer, pass: Pass::Forward, elements };
+        let mark = |layer: Option<u32>, elements| Mark {
+            at: InstructionId(0),
+            layer,
+            is_of_several: false,
+            pass: Pass::Forward,
+            elements,
+        };
         // Keys of the encoder for both layers, the layers, and a little of the first beside the second.
         let marks = [
             mark(Some(0), 40),

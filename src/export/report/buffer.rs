@@ -31,7 +31,7 @@ pub(super) fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport 
         class: classes.of(buffer).name(),
         class_guessed_from: Some(classes.reason(buffer)).filter(|reason| reason.is_guess()).map(Reason::words),
         class_certainty: classes.reason(buffer).certainty().words(),
-        label: analysis.labels(program).of(program, buffer).map(|label| label.text),
+        label: analysis.label(program, buffer).map(|label| label.text),
         op_name: Some(scope::without_attributes(&metadata.op_name).into_owned()).filter(|name| !name.is_empty()),
         source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
         offset: allocation.filter(|_| !program.is_listing).map(|_| program.buffers.offset[row]),

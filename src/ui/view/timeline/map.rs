@@ -410,7 +410,7 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     let kind = category(program, item.buffer);
     let bytes = Bytes(item.size);
     let own = program.buffer_name(item.buffer);
-    if let Some(label) = scene.analysis.labels(program).of(program, item.buffer) {
+    if let Some(label) = scene.analysis.label(program, item.buffer) {
         ui.label(text(label.text, size::BODY, Weight::SemiBold, theme.text));
         ui.label(text(own, size::SMALL, Weight::Mono, theme.text2));
     } else {

@@ -53,8 +53,12 @@ fn plain_name(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
 }
 
 fn buffer_name(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
-    let labels = scene.analysis.labels(scene.program);
-    if let Some(label) = cell.buffer.and_then(|buffer| labels.of(scene.program, buffer)) {
+    // Of several, the layer of one is none of the others'.
+    let label_of = |buffer| match cell.equal {
+        0 | 1 => scene.analysis.label(scene.program, buffer),
+        _ => scene.analysis.labels(scene.program).of(scene.program, buffer),
+    };
+    if let Some(label) = cell.buffer.and_then(label_of) {
         return label.of_several().filter(|_| cell.equal > 1).unwrap_or(label.text);
     }
     let instruction = cell.buffer.and_then(|buffer| scene.program.buffers.instruction_of(buffer));
