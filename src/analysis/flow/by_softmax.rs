@@ -9,6 +9,9 @@ use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::once::once;
 use crate::model::{Program, ShapeNode, outline};
 
+/// Fewest positions of which all but one are taken.
+const LEAST_CUT: i64 = 16;
+
 /// The word for what a softmax over classes runs over.
 pub(super) const LOGITS: &str = "logits";
 
@@ -58,10 +61,29 @@ impl Softmaxes {
 }
 
 /// The dimensions above 1, sorted, of the logits with the classes and the elements of an array of such dimensions: samples
-/// and positions may be one.
+/// and positions may be one. An array with one position fewer is of all logits but those of the last or the first one.
 fn like_logits<'a>(softmax: &'a Softmax, own: &[i64]) -> Option<&'a Vec<i64>> {
     let is_alike = |known: &&(i64, Vec<i64>)| own.contains(&known.0) && elements(&known.1) == elements(own);
-    softmax.logits.iter().find(is_alike).map(|known| &known.1)
+    let is_cut = |known: &&(i64, Vec<i64>)| own.contains(&known.0) && is_cut(own, known);
+    let found = softmax.logits.iter().find(is_alike).or_else(|| softmax.logits.iter().find(is_cut));
+    found.map(|known| &known.1)
+}
+
+/// Whether an array has the dimensions of logits with one position fewer.
+fn is_cut(own: &[i64], (classes, whole): &(i64, Vec<i64>)) -> bool {
+    let mut left = whole.clone();
+    let mut positions = own.iter().filter(|&size| match left.iter().position(|known| known == size) {
+        Some(place) => {
+            left.swap_remove(place);
+            false
+        }
+        None => true,
+    });
+    let (cut, others) = (positions.next().copied(), positions.next());
+    own.len() > 2
+        && own.len() == whole.len()
+        && others.is_none()
+        && cut.is_some_and(|size| size >= LEAST_CUT && size != *classes && left == [size + 1])
 }
 
 #[cfg(test)]
@@ -76,5 +98,7 @@ mod tests {
         assert!(are_like(&[16, 512, 197_285]) && are_like(&[8192, 197_285]));
         assert!(!are_like(&[768, 197_285]), "the gradient of the table that makes them");
         assert!(!are_like(&[8192, 768]));
+        assert!(are_like(&[16, 511, 197_285]) && !are_like(&[16, 510, 197_285]), "all but the last position");
+        assert!(!are_like(&[511, 197_285]) && !are_like(&[15, 512, 197_285]));
     }
 }

@@ -180,14 +180,21 @@ impl SavedForBackward {
         let is_vocabulary = |classes: i64| weights.sizes.contains(&classes) && !of_data.contains(&classes);
         let by_softmax: Vec<&(i64, Vec<i64>)> =
             softmax.logits.iter().filter(|(classes, _)| is_vocabulary(*classes)).collect();
-        let by_tokens = kept.vocabulary;
-        if kept.vocabulary.is_none() {
-            kept.vocabulary = by_softmax.iter().map(|logits| logits.0).max();
-        }
         let node = |family: usize| {
             let buffer = families.list.get(family)?.root;
             program.buffer_node(buffer).filter(|node| node.element_type.is_float())
         };
+        // The rows of a layer that is given whole pictures may be more than there are words.
+        let is_shown = |&vocabulary: &i64| {
+            let is_own = |classes: i64| classes == vocabulary || weights.largest.contains(&(vocabulary, classes));
+            let mut others = by_softmax.iter().filter(|logits| !softmax.are_batched(&logits.1)).peekable();
+            others.peek().is_none() || others.any(|logits| is_own(logits.0))
+        };
+        kept.vocabulary = kept.vocabulary.filter(is_shown);
+        let by_tokens = kept.vocabulary;
+        if kept.vocabulary.is_none() {
+            kept.vocabulary = by_softmax.iter().map(|logits| logits.0).max();
+        }
         let made = |family: usize| {
             let root = families.list.get(family)?.root;
             let at = program.buffers.instruction_of(root)?;

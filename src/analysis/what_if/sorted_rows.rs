@@ -5,7 +5,7 @@ use super::batch::DataArgument;
 use super::batch_by_shape::LEAST_FACTOR;
 use super::memory::Memory;
 use crate::analysis::once::once;
-use crate::model::{FastSet, InstructionId, Program, Shape, outline};
+use crate::model::{FastSet, InstructionId, Program, Shape, ShapeNode, outline};
 
 impl Memory {
     /// Lengths of the integer vectors that are sorted and have several rows for each token of the batch.
@@ -39,13 +39,14 @@ impl Memory {
     /// multiple of an eighth of the tokens. There may be one more, for tokens that find no place.
     fn places_of_experts(&self, program: &Program, tokens: &FastSet<i64>) -> Vec<i64> {
         let mut found = Vec::new();
+        let mut scattered: FastSet<(i64, i64)> = FastSet::default();
         for row in 0..program.instructions.len() {
             let at = InstructionId(row as u32);
             if tokens.is_empty() || program.opcode_name(at) != "scatter" {
                 continue;
             }
             let Some(node) = program.shape_of(at).map(Shape::root) else { continue };
-            let [places, _] = node.dimensions[..] else { continue };
+            let [places, width] = node.dimensions[..] else { continue };
             if self.weights(program).contains(&outline(&node.dimensions)) {
                 continue;
             }
@@ -53,10 +54,29 @@ impl Memory {
                 |places: i64| tokens.iter().any(|&tokens| places > tokens && places.saturating_mul(8) % tokens == 0);
             if are_of(places) {
                 found.push(places);
+                scattered.insert((places, width));
             } else if are_of(places.saturating_sub(1)) {
                 found.extend([places.saturating_sub(1), places]);
+                scattered.insert((places.saturating_sub(1), width));
             }
         }
+        found.extend(self.places_of_each(program, &scattered));
         found
+    }
+
+    /// Of so many places for arrays of a width, those of each expert that a device has, and of each of the devices that they
+    /// come from: the places of `[experts, places, width]`, where a weight has a dimension of as many experts.
+    fn places_of_each(&self, program: &Program, scattered: &FastSet<(i64, i64)>) -> Vec<i64> {
+        if scattered.is_empty() {
+            return Vec::new();
+        }
+        let sizes: FastSet<i64> = self.weights(program).iter().flatten().copied().collect();
+        let of_each = |node: &ShapeNode| {
+            let [ref experts @ .., each, width] = node.dimensions[..] else { return None };
+            let are_experts = !experts.is_empty() && experts.iter().all(|size| sizes.contains(size));
+            let all = experts.iter().fold(each, |all, &size| all.saturating_mul(size));
+            (each >= LEAST_FACTOR && are_experts && scattered.contains(&(all, width))).then_some(each)
+        };
+        program.shapes.iter().flat_map(|shape| &shape.nodes).filter_map(of_each).collect()
     }
 }
