@@ -232,6 +232,8 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
     case.memory.data.first().filter(|data| data.batch() > 1 && !case.memory.is_batch_of_state())?;
     let results = if case.normalises_over_the_batch() {
         "batch normalisation then sees one part at a time, which changes results a little"
+    } else if case.has_experts() {
+        "results stay the same where the loss is a mean over samples, but for the places of experts and their balance, which are then those of each part"
     } else {
         "results stay the same where the loss is a mean over samples"
     };
@@ -373,7 +375,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     if are_inputs || (own.iter().all(|stack| stack.is_input) && !case.is_worth(saved)) {
         finding.effect = None;
         finding.advice.push(match steps {
-            _ if steps.are_layers() => format!("only the input of each {} is saved: the body is checkpointed already. Offload the inputs to the host ({}): {}. Or shard them along the sequence, or checkpoint more layers as one", steps.one(), Library::of(case).offload_inputs(), offloaded(case)),
+            _ if steps.are_layers() => format!("only the input of each {} is saved: the body is checkpointed already. Offload the inputs to the host ({}): {}. Or shard them along the sequence, or nest the scan: groups of layers checkpointed as one, each layer in them still on its own", steps.one(), Library::of(case).offload_inputs(), offloaded(case)),
             _ => format!("only the input of each {} is saved: the body is checkpointed already. Checkpoint groups of them instead: a scan in a scan, with `jax.checkpoint` around the inner one", steps.one()),
         });
         return false;

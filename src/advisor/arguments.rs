@@ -4,9 +4,10 @@ use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use super::program_context::{ProgramContext, Total, short_names};
 use super::replicated;
+use super::residents::is_divided_to_one;
 use crate::analysis::class::Class;
 use crate::analysis::what_if::Depth;
-use crate::model::Bytes;
+use crate::model::{Bytes, Opcode};
 
 /// Name of the rule.
 pub const NAME: &str = "arguments";
@@ -23,6 +24,9 @@ fn division(case: &ProgramContext<'_>) -> &'static str {
         Some(Class::Optimizer) => {
             "most of it is optimizer state: shard it and its update alone (ZeRO), which leaves the computation as it is, or the weights too (FSDP)"
         }
+        Some(Class::Cache) if is_cache_divided_to_one(case) => {
+            "most of it is a cache, of which each device has one element along the dimension that it is divided along already: divide it along the batch too, over more devices, or run parts of the batch"
+        }
         Some(Class::Cache) => {
             "most of it is a cache: shard it along its heads together with the attention that reads it (tensor parallelism), or along the batch"
         }
@@ -33,6 +37,13 @@ fn division(case: &ProgramContext<'_>) -> &'static str {
             "most of it is weights: shard each across all devices and gather layer by layer (FSDP), or shard the matrix products themselves (tensor parallelism; expert parallelism for a mixture of experts)"
         }
     }
+}
+
+/// Whether the largest argument that is a cache is divided along a dimension of which each device has one element.
+fn is_cache_divided_to_one(case: &ProgramContext<'_>) -> bool {
+    let classes = case.analysis.classes(case.program);
+    let caches = case.arguments().filter(|a| classes.of(case.memory.base[a.0].buffer) == Class::Cache);
+    caches.max_by_key(|a| case.memory.base[a.0].size).is_some_and(|a| is_divided_to_one(case, a.0))
 }
 
 /// Looks at the arguments as a whole.
@@ -58,7 +69,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     divide(case, &mut finding, bytes);
     finding.advice.push(division(case).to_owned());
     finding.advice.push("store them in a narrower type".to_owned());
-    finding.advice.push("keep what is used only once per step on the host (`memory_kind=\"pinned_host\"`)".to_owned());
+    // A loop that makes one token after the other uses everything in each.
+    if case.memory.has_backward() || !case.program.instructions.opcode.contains(&Opcode::WHILE) {
+        finding
+            .advice
+            .push("keep what is used only once per step on the host (`memory_kind=\"pinned_host\"`)".to_owned());
+    }
     finding.changes_results = ChangesResults::Maybe;
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
     findings.push(finding);

@@ -301,7 +301,8 @@ fn padded(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     // Of queries and keys that are not as many, the scores' last two dimensions.
     let of_both = own.get(own.len().saturating_sub(2)..).unwrap_or_default();
     let positions = repeated(own).map_or_else(|| of_both.to_vec(), |positions| vec![positions]);
-    let uneven = positions.into_iter().filter(|positions| positions % BLOCK != 0).max();
+    // Heads of queries that share one of keys are fewer.
+    let uneven = positions.into_iter().filter(|&size| size >= LEAST_POSITIONS && size % BLOCK != 0).max();
     uneven.map_or_else(String::new, |positions| {
         let whole = positions.saturating_add(BLOCK - positions % BLOCK);
         let whose = if Library::of(case) == Library::Keras { "; the kernels take" } else { "; they take" };

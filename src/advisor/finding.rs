@@ -343,16 +343,28 @@ const WIDE: f64 = 1.3;
 /// The same of the upper end and the number.
 const ABOVE: f64 = 1.15;
 
-/// The range of what a change may come to, where that is wide: ` (10.1 GiB to 14.8 GiB)`.
+/// The range of what a change may come to, where that is wide, or its upper end leaves less than half of what is said to be
+/// to spare: ` (10.1 GiB to 14.8 GiB)`.
 fn range_beside(effect: &Effect, units: UnitSystem) -> String {
-    wide_range(effect.allocated(), effect.range(), units)
+    let (expected, (low, high)) = (effect.allocated(), effect.range());
+    let above = high.0.saturating_sub(expected.0);
+    match effect.outcome() {
+        Some(Outcome::Fits(spare) | Outcome::Tight { spare, .. }) if above.saturating_mul(2) > spare.0 => {
+            in_range((low, high), units)
+        }
+        _ => wide_range(expected, (low, high), units),
+    }
+}
+
+fn in_range((low, high): (Bytes, Bytes), units: UnitSystem) -> String {
+    format!(" ({} to {})", units.short(low), units.short(high))
 }
 
 /// A range of bytes in words beside the bytes that are expected, where it is wide, else nothing.
 #[must_use]
 pub fn wide_range(expected: Bytes, (low, high): (Bytes, Bytes), units: UnitSystem) -> String {
     let is_wide = high.0 as f64 > low.0 as f64 * WIDE || high.0 as f64 > expected.0 as f64 * ABOVE;
-    if is_wide { format!(" ({} to {})", units.short(low), units.short(high)) } else { String::new() }
+    if is_wide { in_range((low, high), units) } else { String::new() }
 }
 
 /// Part of what a program needs that is hardly less.

@@ -167,7 +167,7 @@ impl Library {
         match self {
             Self::MaxText => "MaxText: `remat_policy=full`",
             Self::Tunix => {
-                "Tunix: `remat_config=RematConfig.DECODER` in the model's configuration, where its version has that (`RematConfig.BLOCK` is for attention alone); else `nnx.remat` around the call of each layer"
+                "Tunix: `nnx.remat` around the call of each layer in the model's `__call__` (its `remat_config=RematConfig.BLOCK` is for attention alone)"
             }
             Self::Keras => {
                 "Keras: `jax.checkpoint` around each layer's call as a function of its arrays alone (`jax.checkpoint(lambda x: layer(x, training=True))`); of a layer with dropout, the states of its seed generators have to go in and come out besides, in a `keras.StatelessScope`: one that is assigned inside leaks a tracer; `keras.RematScope` and `keras.remat` of Keras 3 also trace the argument `training`, which makes layers with dropout fail"
@@ -221,8 +221,11 @@ impl Library {
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
         let are_named = !names.is_empty() && names.iter().all(is_name);
+        // What Tunix donates itself stays donated.
+        let own = (self == Self::Tunix && names.iter().all(|name| name != "optimizer")).then_some("optimizer");
         let (by, where_from) = if are_named {
-            let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+            let all = names.iter().map(String::as_str).chain(own);
+            let quoted: Vec<String> = all.map(|name| format!("\"{name}\"")).collect();
             let end = if quoted.len() == 1 { "," } else { "" };
             (format!("donate_argnames=({}{end})", quoted.join(", ")), String::new())
         } else {
@@ -431,9 +434,9 @@ impl Library {
         }
     }
 
-    /// How to compute the loss of a large vocabulary in parts, or each part in as many more.
+    /// How to compute the loss of a large vocabulary in parts of what is divided, or each part in as many more.
     #[must_use]
-    pub fn chunked_loss(self, parts: u32, memory: &Memory) -> String {
+    pub fn chunked_loss(self, parts: u32, memory: &Memory, divided: &str) -> String {
         let has_backward = memory.has_backward();
         match self {
             Self::MaxText if memory.kept.are_in_parts => {
@@ -455,10 +458,10 @@ impl Library {
                         "`jax.lax.map` (or `scan`) over the parts with `jax.checkpoint` on the function that goes from hidden states to the loss"
                     }
                 };
-                format!("compute logits and loss for {parts} parts of the sequence one after the other: {how}")
+                format!("compute logits and loss for {parts} parts of {divided} one after the other: {how}")
             }
             _ => format!(
-                "compute logits, and what is made of them, for {parts} parts of the sequence one after the other: `jax.lax.map` (or `scan`) over the parts"
+                "compute logits, and what is made of them, for {parts} parts of {divided} one after the other: `jax.lax.map` (or `scan`) over the parts"
             ),
         }
     }
@@ -492,7 +495,7 @@ impl Library {
                 "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`), called through `torchax.interop.call_jax`; `torch.nn.functional.scaled_dot_product_attention` computes all scores in torchax 0.0.13"
             }
             (Self::Tunix, _) => {
-                "Tunix: `use_flash_attention=True` in the configuration of models that have it (Qwen 2, Qwen 3 and Gemma 4), or splash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`)"
+                "splash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`) in the model's attention, or Tunix' `use_flash_attention=True` where the model's configuration has it; its `remat_config=RematConfig.BLOCK` computes the attention of each layer again instead"
             }
             _ => {
                 "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`)"

@@ -5,6 +5,7 @@ use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
+use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::{Edit, LOGITS};
 use crate::model::{Bytes, FastSet, Opcode, percent, thousands};
 
@@ -32,7 +33,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         if !case.is_share(bytes, CAUSE) {
             return;
         }
-        finding = case.finding(NAME);
+        // Where the compiler recomputes less again, it may come to much less all the same.
+        if finding
+            .effect
+            .as_ref()
+            .is_none_or(|effect| !case.is_worth(effect.before().0.saturating_sub(effect.range().0.0)))
+        {
+            finding = case.finding(NAME);
+        }
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
@@ -62,9 +70,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         // Alone it is no way out.
         finding.severity = Severity::Hint;
-        finding.why.push_str(" In chunks alone they hardly lower the peak: other values then take as much.");
+        finding.why.push_str(match &finding.effect {
+            Some(_) => {
+                " How much is less in chunks alone depends on the compiler, which may use the room to recompute less."
+            }
+            None => " In chunks alone they hardly lower the peak: other values then take as much.",
+        });
     }
-    finding.advice.push(Library::of(case).chunked_loss(PARTS, &case.memory));
+    finding.advice.push(Library::of(case).chunked_loss(PARTS, &case.memory, divided(case)));
     finding.advice.extend(without_gradient(case, &held));
     let nodes = || held.iter().filter_map(|t| case.node(t.buffer));
     // On a TPU the sum in 32 bits may keep all logits in both types.
@@ -128,8 +141,33 @@ fn needed(case: &ProgramContext<'_>, held: &[&AtPeak], vocabulary: i64) -> Strin
             "The loss compares them with `{path}`, which is given with as many words ({}), and needs both for one part of the positions at a time: give it the most likely words of each position alone, or run what makes it in the step, part by part",
             Bytes(case.memory.base[*row].size).short()
         ),
+        None if are_of_pairs(case) => "The loss needs only a few numbers per pair of positions".to_owned(),
         None => "The loss needs only one number per position".to_owned(),
     }
+}
+
+/// Fewest positions that tell a sequence from heads that say several words at once.
+const LEAST_POSITIONS: i64 = 16;
+
+/// What the loss is computed in parts of.
+pub fn divided(case: &ProgramContext<'_>) -> &'static str {
+    // A loss over all ways through two sequences needs the whole of both.
+    if are_of_pairs(case) { "the batch" } else { "the sequence" }
+}
+
+/// Whether there are logits for each position of one sequence with each of another, as a transducer has.
+fn are_of_pairs(case: &ProgramContext<'_>) -> bool {
+    let Some(vocabulary) = case.memory.kept.vocabulary else { return false };
+    let batch = case.memory.data.first().map_or(1, DataArgument::batch);
+    let logits = case.memory.kept.logits.iter().filter_map(|&row| case.memory.families.list.get(row as usize));
+    logits.filter_map(|family| case.node(family.root)).any(|node| {
+        let mut sizes: Vec<i64> = node.dimensions.iter().copied().filter(|&size| size > 1).collect();
+        for known in [vocabulary, batch] {
+            let Some(place) = sizes.iter().position(|&size| size == known) else { return false };
+            sizes.swap_remove(place);
+        }
+        sizes.iter().filter(|&&size| size >= LEAST_POSITIONS).count() > 1
+    })
 }
 
 /// What has the vocabulary as a dimension, with its verb: `Logits over a vocabulary of 32,000 take`.

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
+use super::logits;
 use super::program_context::{ProgramContext, in_a_row};
 use super::scan_parts;
 use super::search::{Rank, Search, are_free, effort, subsets};
@@ -434,7 +435,9 @@ fn words(case: &ProgramContext<'_>, edit: &Edit, library: Library, main_scan: (i
                 library.micro_batches(Some(all))
             )
         }
-        Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts, &case.memory),
+        Edit::Chunk(scope, parts) if scope == LOGITS => {
+            library.chunked_loss(*parts, &case.memory, logits::divided(case))
+        }
         Edit::Blockwise(_) => super::attention::blockwise(case).to_owned(),
         Edit::Donate(arguments) => library.donate(&arguments.0, &arguments.in_words(), ""),
         Edit::Constrain(parts) => format!(

@@ -80,8 +80,9 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
     }
     let of_them = if case.is_worth(products) { format!(" ({})", Bytes(products).short()) } else { String::new() };
     let and_scores = if are_scores_kept { ", including attention scores" } else { "" };
+    let but = if case.has_experts() { ", but not those of experts," } else { "" };
     Some(format!(
-        "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights{of_them} and recomputes the rest{and_scores}"
+        "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights{of_them}{but} and recomputes the rest{and_scores}"
     ))
 }
 

@@ -422,6 +422,16 @@ impl<'a> ProgramContext<'a> {
         *once(&self.normalises, || (0..self.memory.families.list.len()).any(is_one))
     }
 
+    /// Whether tokens go to experts, as the paths of arguments and what is sorted or scattered show.
+    #[must_use]
+    pub fn has_experts(&self) -> bool {
+        let is_of_experts = |path: &str| {
+            let path = path.to_ascii_lowercase();
+            ["expert", "router", "moe"].iter().any(|word| path.contains(word))
+        };
+        self.arguments().any(|argument| is_of_experts(argument.1)) && self.memory.sends_rows(self.program)
+    }
+
     /// Describes the first (largest) temporary; empty if there is none.
     #[must_use]
     pub fn describe_first(&self, held: &[&AtPeak]) -> String {

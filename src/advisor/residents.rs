@@ -327,7 +327,7 @@ fn report(
 }
 
 /// Whether an argument is divided along a dimension of which each device has one element.
-fn is_divided_to_one(case: &ProgramContext<'_>, row: usize) -> bool {
+pub(super) fn is_divided_to_one(case: &ProgramContext<'_>, row: usize) -> bool {
     let base = &case.memory.base[row];
     let Role::Argument { number, .. } = base.role else { return false };
     let sharding = case.program.sharding_of_parameter(number).filter(|sharding| sharding.parts() > 1);

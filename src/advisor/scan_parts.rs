@@ -82,7 +82,7 @@ pub fn words(library: Library, pattern: &str) -> String {
     let rest = "the rest of the layer is kept";
     match library {
         Library::MaxText => {
-            "MaxText: `remat_policy=save_dot_except_mlp`: the MLP is recomputed, what attention makes is kept"
+            "MaxText: `remat_policy=save_dot_except_mlp`: the MLP is recomputed, the products with the attention's weights are kept"
                 .to_owned()
         }
         Library::Linen => format!("Flax: `nn.remat` around the module `{part}` inside the layer: {rest}"),

@@ -237,7 +237,13 @@ fn waiting(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak]) {
             " {} of them are read for gradients of weights alone, which the compiler makes later, so that those of all layers are live at once.",
             Bytes(bytes).short()
         );
-        finding.advice.push("a `jax.lax.scan` over the layers, each with `jax.checkpoint`, makes the gradients of one layer's weights at a time".to_owned());
+        let scan = match Library::of(case) {
+            Library::Torchax => {
+                "`torchax.train.ScannedModule` of the layers, which runs them in a `jax.lax.scan` with checkpoints,"
+            }
+            _ => "a `jax.lax.scan` over the layers, each with `jax.checkpoint`,",
+        };
+        finding.advice.push(format!("{scan} makes the gradients of one layer's weights at a time"));
     }
 }
 
@@ -311,7 +317,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
         let fewer = (batch != 1).then(|| case.try_out(&[Edit::Batch(0.5)]));
         let further = if batch == 1 {
             format!(
-                ", and the batch is 1 {}: what helps further is a shorter sequence, or one that is divided over devices",
+                ", and the batch is 1 {}: a shorter sequence helps further, or one that is divided over devices",
                 batch_size::unit(batch_size::sharing(case))
             )
         } else if fewer.as_ref().is_some_and(|fewer| case.is_worth(case.saved(fewer))) {

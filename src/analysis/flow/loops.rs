@@ -148,6 +148,12 @@ impl Loops {
             .fold(0u64, |sum, bytes| sum.saturating_add(bytes.0))
     }
 
+    /// The arrays that loops pass from step to step, changed, whole.
+    pub fn carried<'p>(&self, program: &'p Program) -> impl Iterator<Item = &'p ShapeNode> {
+        let own = self.parts.iter().filter(|part| part.role == Role::Carry && part.layers == 0);
+        own.filter_map(|part| node_at(program, part.at, &part.index)).filter(|node| !node.is_tuple())
+    }
+
     /// The instruction that runs a computation.
     #[must_use]
     pub fn caller(&self, computation: ComputationId) -> Option<InstructionId> {

@@ -136,8 +136,10 @@ impl Softmax {
     #[must_use]
     pub fn are_whole_scores(&self, outline: &[i64]) -> bool {
         self.scores.contains(outline)
-            // Batch and heads merged.
-            || square(outline).is_some_and(|own| self.scores.iter().any(|known| square(known) == Some(own)))
+            // Batch and heads merged: what has as many dimensions of other sizes is something else.
+            || square(outline).is_some_and(|own| {
+                self.scores.iter().any(|known| known.len() != outline.len() && square(known) == Some(own))
+            })
             // Positions of pictures apart, as rows and columns.
             || self.scores.iter().filter_map(|known| square(known)).any(|known| are_rows_and_columns(outline, known))
     }

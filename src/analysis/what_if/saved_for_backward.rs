@@ -201,6 +201,10 @@ impl SavedForBackward {
             Some(Value { at, index: program.buffer_index(root) })
         };
         let sequence = kept.sequence;
+        let labels = analysis.labels(program);
+        // Of as many channels as positions, what layers hand on looks like scores.
+        let handed_on: HashSet<Vec<i64>> =
+            labels.loops.carried(program).map(|node| outline(&node.dimensions)).collect();
         let shape_of = |node: &ShapeNode, is_stack: bool| {
             let dimensions = of_layer(node, is_stack);
             let own = outline(dimensions);
@@ -216,13 +220,14 @@ impl SavedForBackward {
                 let Crossed { keys, is_batched, .. } = crossed;
                 crossed.is(&own) && (*is_batched || of_data.contains(keys) || !of_arguments.contains(keys))
             };
-            let are_pairs = softmax.are_scores(&own, &weights.sizes);
-            let is_crossed = !are_pairs && softmax.crossed.iter().any(is_crossed);
+            let is_handed_on = || handed_on.contains(&own) && !softmax.scores.contains(&own);
+            let are_pairs = softmax.are_scores(&own, &weights.sizes) && !is_handed_on();
+            let is_crossed = !are_pairs && !is_handed_on() && softmax.crossed.iter().any(is_crossed);
             let by_softmax = (are_pairs || is_crossed) && !weights.outlines.contains(&own);
             // Where softmaxes show scores, what only looks like them is something else, such as features of all pairs.
             let are_scores = |is_named| {
                 let by_shape = || sequence.is_some_and(|length| weights.are_scores(dimensions, length, is_named));
-                by_softmax || (softmax.may_be_scores(&own) && by_shape())
+                by_softmax || (softmax.may_be_scores(&own) && by_shape() && !is_handed_on())
             };
             Meaning {
                 logits: !is_stack && has_classes,
@@ -233,7 +238,6 @@ impl SavedForBackward {
                 scores_if_named: are_scores(true),
             }
         };
-        let labels = analysis.labels(program);
         // Most equal shapes of a program are one value, whose place stands for it.
         let mut known: FastMap<(*const ShapeNode, bool), Meaning> = FastMap::default();
         for family in 0..families.list.len() {

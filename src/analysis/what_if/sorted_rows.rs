@@ -35,6 +35,12 @@ impl Memory {
         })
     }
 
+    /// Whether rows of tokens are sorted or put into places, several for each.
+    #[must_use]
+    pub fn sends_rows(&self, program: &Program) -> bool {
+        !self.sorted_rows(program).is_empty()
+    }
+
     /// Numbers of places into which tokens are put by the expert that they go to: so many for each expert, together a
     /// multiple of an eighth of the tokens. There may be one more, for tokens that find no place.
     fn places_of_experts(&self, program: &Program, tokens: &FastSet<i64>) -> Vec<i64> {

@@ -282,6 +282,10 @@ fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if:
         line("allocated", expected, Some(space.allocated_bytes));
     }
     line("always live", what_if.base_bytes, Some(space.always_live_bytes));
+    let (low, high) = what_if.allocated_range_bytes;
+    if what_if.is_told && low != high {
+        let _ = writeln!(out, "      {:<15} {} to {} allocated", "range", low.short(), high.short());
+    }
     if let Some(band) = what_if.band.as_ref().filter(|_| what_if.is_told) {
         let _ = writeln!(out, "      prediction      {band}");
     }
