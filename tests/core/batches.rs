@@ -61,3 +61,15 @@ fn pages_that_a_table_gives_out_follow_the_batch() {
     let really = 983_836_736u64;
     assert!(half.expected().0.abs_diff(really) * 100 <= really, "{} instead of {really}", half.expected());
 }
+
+#[test]
+fn places_of_experts_follow_the_batch() {
+    let profile = step("v6e_moe_places");
+    let analysis = ProfileAnalysis::new(&profile);
+    let scene = analysis.scene(&profile, 0, MemorySpace::HBM).expect("HBM");
+    // 98,304 places for 16,384 words of which four experts of 32 each take one: 12,288 for each of eight on a device.
+    let half = scene.memory().evaluate(&profile.programs[0], &[Edit::Batch(0.5)], Depth::Verdict);
+    // Really compiled with half of the words.
+    let really = 23_096_864_448u64;
+    assert!(half.expected().0.abs_diff(really) * 20 <= really, "{} instead of {really}", half.expected());
+}
