@@ -1,5 +1,6 @@
 //! Rule `logits`: logits over a large vocabulary, and their gradient, held for all positions at once.
 
+use super::effect::Effect;
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
@@ -70,11 +71,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         // Alone it is no way out.
         finding.severity = Severity::Hint;
-        finding.why.push_str(match &finding.effect {
-            Some(_) => {
-                " How much is less in chunks alone depends on the compiler, which may use the room to recompute less."
-            }
-            None => " In chunks alone they hardly lower the peak: other values then take as much.",
+        finding.why.push_str(&match finding.effect.as_ref().map(Effect::range) {
+            Some((low, high)) => format!(
+                " In chunks alone the program needs {} to {}, as the compiler may use the room to recompute less.",
+                low.short(),
+                high.short()
+            ),
+            None => " In chunks alone they hardly lower the peak: other values then take as much.".to_owned(),
         });
     }
     finding.advice.push(Library::of(case).chunked_loss(PARTS, &case.memory, divided(case)));

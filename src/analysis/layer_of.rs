@@ -38,14 +38,12 @@ impl LayerOf {
         let mut found = Self { names: Vec::new(), of: vec![NO_ROW; program.instructions.len()] };
         // In the order in which they run first.
         let mut order: Vec<u32> = Vec::new();
+        let mut rank = vec![NO_ROW; used.layers.len()];
         for layer in used.marks.iter().filter_map(|mark| mark.layer) {
-            if !order.contains(&layer) {
+            if rank[layer as usize] == NO_ROW {
+                rank[layer as usize] = order.len() as u32;
                 order.push(layer);
             }
-        }
-        let mut rank = vec![NO_ROW; used.layers.len()];
-        for (place, &layer) in (0u32..).zip(&order) {
-            rank[layer as usize] = place;
         }
         let passes = [Pass::Forward, Pass::Recomputed, Pass::Backward];
         for pass in passes {
@@ -81,7 +79,9 @@ impl LayerOf {
             Some(label) => (label.borrowed.clone(), label.kind),
             None => (program.text.op_name(at), None),
         };
-        if name.is_empty() || scope::argument(&name).is_some() {
+        // What has a number has the layer's, or that of a part of it.
+        let is_numbered = || scope::path(&name).iter().any(|part| scope::fold(part) != *part);
+        if name.is_empty() || scope::argument(&name).is_some() || is_numbered() {
             return label;
         }
         let kind_words = kind.map(|kind| format!("{kind}, ")).unwrap_or_default();

@@ -80,7 +80,9 @@ impl LayerUse {
         let mut readers = readers(program, labels, sequence);
         let is_trained = readers.iter().any(|reader| matches!(reader.pass, Pass::Forward | Pass::Backward));
         if !is_trained {
-            readers.iter_mut().for_each(|reader| reader.pass = Pass::Forward);
+            for reader in &mut readers {
+                reader.pass = Pass::Forward;
+            }
         }
         let found = Self::by_argument(program, &readers);
         if found.layers.len() >= LEAST_LAYERS { found } else { Self::default() }
@@ -97,16 +99,16 @@ impl LayerUse {
             return Self::default();
         }
         let mut found = Self::default();
+        let mut rows: FastMap<Layer, u32> = FastMap::default();
         let mut layer_of: Vec<Option<u32>> = paths
             .iter()
             .map(|(_, path)| {
                 let layer = known.of(path)?;
                 let layer = Layer { name: as_path(&layer.name), pattern: as_path(&layer.pattern) };
-                let row = found.layers.iter().position(|known| *known == layer).unwrap_or_else(|| {
-                    found.layers.push(layer);
-                    found.layers.len() - 1
-                });
-                Some(row as u32)
+                Some(*rows.entry(layer).or_insert_with_key(|layer| {
+                    found.layers.push(layer.clone());
+                    found.layers.len() as u32 - 1
+                }))
             })
             .collect();
         let row_of = |argument: &InstructionId| paths.binary_search_by_key(argument, |row| row.0).ok();
