@@ -1,5 +1,7 @@
 //! Rule `logits`: logits over a large vocabulary, and their gradient, held for all positions at once.
 
+use std::fmt::Write as _;
+
 use super::effect::Effect;
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
@@ -71,14 +73,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         // Alone it is no way out.
         finding.severity = Severity::Hint;
-        finding.why.push_str(&match finding.effect.as_ref().map(Effect::range) {
-            Some((low, high)) => format!(
-                " In chunks alone the program needs {} to {}, as the compiler may use the room to recompute less.",
-                low.short(),
-                high.short()
-            ),
-            None => " In chunks alone they hardly lower the peak: other values then take as much.".to_owned(),
-        });
+        match finding.effect.as_ref().map(Effect::range) {
+            Some((low, high)) => {
+                let _ = write!(
+                    finding.why,
+                    " In chunks alone the program needs {} to {}, as the compiler may use the room to recompute less.",
+                    low.short(),
+                    high.short()
+                );
+            }
+            None => {
+                finding.why.push_str(" In chunks alone they hardly lower the peak: other values then take as much.");
+            }
+        }
     }
     finding.advice.push(Library::of(case).chunked_loss(PARTS, &case.memory, divided(case)));
     finding.advice.extend(without_gradient(case, &held));
