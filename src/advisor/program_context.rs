@@ -392,7 +392,7 @@ impl<'a> ProgramContext<'a> {
         let shape =
             self.program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
         let name = self.program.buffer_name(buffer);
-        let op = self.analysis.labels(self.program).op_name(self.program, buffer);
+        let op = self.analysis.op_name(self.program, buffer);
         if op.is_empty() { format!("{shape} `{name}`") } else { format!("{shape} `{op}`") }
     }
 

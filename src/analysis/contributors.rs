@@ -105,7 +105,7 @@ pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[(B
         row.buffers.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), b));
         // One buffer alone has its own name everywhere.
         if let [alone] = row.buffers[..] {
-            row.scope = analysis.labels(program).buffer_name(program, alone);
+            row.scope = analysis.buffer_name(program, alone);
         }
     }
     tell_apart(&mut rows);

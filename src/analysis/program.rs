@@ -188,6 +188,17 @@ impl ProgramAnalysis {
         layer_of.tell(program, at, label)
     }
 
+    /// Full name of a buffer: its label with the layer, else its framework op name; a copy has that of its source.
+    pub fn op_name(&self, program: &Program, buffer: BufferId) -> String {
+        self.label(program, buffer)
+            .map_or_else(|| self.labels(program).source_name(program, buffer), |label| label.text)
+    }
+
+    /// Short name of a buffer: its label with the layer, else the end of its op name, else the instruction's name.
+    pub fn buffer_name(&self, program: &Program, buffer: BufferId) -> String {
+        self.label(program, buffer).map_or_else(|| lookup::buffer_name(program, buffer), |label| label.text)
+    }
+
     /// Arrays whose layout the compiler chooses. The first call reads the name of every operation.
     pub fn chosen_layouts(&self, program: &Program) -> &ChosenLayouts {
         once(&self.chosen_layouts, || ChosenLayouts::new(program))

@@ -25,8 +25,8 @@ use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::{is_number_of, is_plain, is_plain_part, named_scopes};
+use crate::analysis::names::scope;
 use crate::analysis::names::short_path::short_path;
-use crate::analysis::names::{lookup, scope};
 use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
 /// Most instructions visited when tracing what a value was made from.
@@ -299,16 +299,13 @@ impl Labels {
     /// Full name of a buffer: its label, else its framework op name; a copy has that of its source.
     #[must_use]
     pub fn op_name(&self, program: &Program, buffer: BufferId) -> String {
-        if let Some(label) = self.of(program, buffer) {
-            return label.text;
-        }
-        program.buffers.instruction_of(buffer).map(|at| self.loops.op_name(program, at)).unwrap_or_default()
+        self.of(program, buffer).map_or_else(|| self.source_name(program, buffer), |label| label.text)
     }
 
-    /// Short name of a buffer: its label, else the end of its op name, else the instruction's name.
+    /// The framework op name of a buffer, of a copy that of its source.
     #[must_use]
-    pub fn buffer_name(&self, program: &Program, buffer: BufferId) -> String {
-        self.of(program, buffer).map_or_else(|| lookup::buffer_name(program, buffer), |label| label.text)
+    pub fn source_name(&self, program: &Program, buffer: BufferId) -> String {
+        program.buffers.instruction_of(buffer).map(|at| self.loops.op_name(program, at)).unwrap_or_default()
     }
 
     /// The role a buffer plays in a loop over layers.

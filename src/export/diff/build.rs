@@ -211,8 +211,7 @@ fn compare(diff: &mut SpaceDiff, before: Scene<'_>, after: Scene<'_>, options: &
         })
         .collect();
     diff.buffer_count = found.buffers.len();
-    let label =
-        |scene: Scene<'_>, buffer: BufferId| scene.analysis.labels(scene.program).op_name(scene.program, buffer);
+    let label = |scene: Scene<'_>, buffer: BufferId| scene.analysis.op_name(scene.program, buffer);
     diff.buffers = found
         .buffers
         .iter()

@@ -23,8 +23,6 @@ impl BufferNames {
         if self.of != of || self.names.len() >= MOST {
             *self = Self { of, ..Self::default() };
         }
-        self.names
-            .entry(buffer)
-            .or_insert_with(|| scene.analysis.labels(scene.program).buffer_name(scene.program, buffer))
+        self.names.entry(buffer).or_insert_with(|| scene.analysis.buffer_name(scene.program, buffer))
     }
 }

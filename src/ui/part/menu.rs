@@ -247,7 +247,7 @@ fn rows(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let name = scene.program.buffer_name(buffer);
-    let op = scene.analysis.labels(scene.program).op_name(scene.program, buffer);
+    let op = scene.analysis.op_name(scene.program, buffer);
     controls::cut_label(ui, &name, Weight::MonoMedium.at(size::SMALL), theme.text2, WIDTH);
     if row(ui, context, "Copy name", "") {
         context.actions.push(Action::Copy(name.clone()));

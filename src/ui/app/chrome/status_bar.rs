@@ -84,7 +84,7 @@ impl App {
         let mut bytes = String::new();
         parts.push(match shared.hovered.or(shared.selected) {
             Some(buffer) => {
-                let name = analysis.labels(program).buffer_name(program, buffer);
+                let name = analysis.buffer_name(program, buffer);
                 bytes = format!("   {}", units.short(program.buffers.size_of(buffer)));
                 name
             }

@@ -367,7 +367,7 @@ fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         return;
     }
     for &buffer in finding.buffers.iter().take(EVIDENCE).filter(|b| b.index() < program.buffers.len()) {
-        let name = scene.analysis.labels(program).buffer_name(program, buffer);
+        let name = scene.analysis.buffer_name(program, buffer);
         let bytes = context.short(program.buffers.size_of(buffer));
         let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0), Sense::click());
         if response.hovered() || response.has_focus() {

@@ -79,7 +79,7 @@ fn buffer_card(
     let class = analysis.class_now(program, buffer);
     // As everywhere: what it is, where the program tells; then the compiler's own name below.
     let own_name = program.buffer_name(buffer);
-    let label = Some(analysis.labels(program).buffer_name(program, buffer));
+    let label = Some(analysis.buffer_name(program, buffer));
     let size_bytes = program.buffers.size_of(buffer);
     let instruction = program.buffers.instruction_of(buffer);
     let metadata = instruction.map(|i| program.text.metadata(i)).unwrap_or_default();

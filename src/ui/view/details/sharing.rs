@@ -41,7 +41,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         });
     });
     for (item, common) in sharing.iter().take(ROWS) {
-        let name = scene.analysis.labels(scene.program).buffer_name(scene.program, item.buffer);
+        let name = scene.analysis.buffer_name(scene.program, item.buffer);
         let words = format!("{name}  {}\u{2013}{}", thousands(item.start.into()), thousands(item.end.into()));
         buffer_row(ui, context, scene, item.buffer, &words, *common);
     }

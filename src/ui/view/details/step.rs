@@ -115,7 +115,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
 
 /// What a buffer is called at a step at which it has memory, and when it is written where that is later.
 fn name_at(scene: Scene<'_>, data: &SpaceData, buffer: BufferId, step: u32) -> String {
-    let name = scene.analysis.labels(scene.program).buffer_name(scene.program, buffer);
+    let name = scene.analysis.buffer_name(scene.program, buffer);
     // Some traces leave the names out.
     let name = if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };
     let later = Residency::of(&data.map, buffer).map(|spans| spans.written.0).filter(|first| *first > step);

@@ -297,7 +297,7 @@ impl Panel<'_> {
             units.short(Bytes(cell.occupied))
         );
         if let (Some(item), Some((program, analysis))) = (largest, context.document.program(context.shared.program)) {
-            let name = analysis.labels(program).buffer_name(program, item.buffer);
+            let name = analysis.buffer_name(program, item.buffer);
             words = format!("{words}; {name} {}", units.short(Bytes(item.size)));
         }
         let place = view.frame((from, to), (low, high));
@@ -367,7 +367,7 @@ impl Panel<'_> {
             }
             if let (Some(item), Some((program, analysis))) = (largest, context.document.program(context.shared.program))
             {
-                let name = analysis.labels(program).buffer_name(program, item.buffer);
+                let name = analysis.buffer_name(program, item.buffer);
                 let words = format!("{name}  {}", units.short(Bytes(item.size)));
                 ui.label(text(words, size::SMALL, Weight::Medium, theme.text2));
             }

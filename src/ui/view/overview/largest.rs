@@ -103,7 +103,6 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
     let table = Table { selected, ..Table::new(&columns, lines.len(), "largest") };
     let peak = scene.space.peak().0;
     let units = context.options.units;
-    let labels = scene.analysis.labels(scene.program);
     let items = &data.contributors;
     let key = Some((data.number, context.find_key()));
     if state.lit.0 != key {
@@ -118,7 +117,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
             (row, None) => format!("{} {}", words(items, row), units.short(items[row].bytes)),
             (_, Some(buffer)) => {
                 let bytes = units.short(scene.program.buffers.size_of(buffer));
-                format!("{} {bytes}", labels.buffer_name(scene.program, buffer))
+                format!("{} {bytes}", scene.analysis.buffer_name(scene.program, buffer))
             }
         },
         |line, column| {
@@ -127,7 +126,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
             if let Some(buffer) = buffer {
                 let bytes = scene.program.buffers.size_of(buffer);
                 return match column {
-                    0 => Cell::text(format!("      {}", labels.buffer_name(scene.program, buffer))).quiet(),
+                    0 => Cell::text(format!("      {}", scene.analysis.buffer_name(scene.program, buffer))).quiet(),
                     3 => Cell::text(UnitSystem::in_unit(bytes, unit)),
                     column if column == share => Cell::text(percent(bytes.0, peak)).quiet(),
                     _ => Cell::default(),

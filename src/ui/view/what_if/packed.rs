@@ -130,7 +130,7 @@ pub fn show(
     let now = result.after.sizes.blocks[piece.block].size;
     let was = family.map_or_else(|| scene.program.buffers.size_of(buffer).0, |family| family.size);
     response.on_hover_ui_at_pointer(|ui| {
-        let label = scene.analysis.labels(scene.program).of(scene.program, buffer).map(|label| label.text);
+        let label = scene.analysis.label(scene.program, buffer).map(|label| label.text);
         let name = label.unwrap_or_else(|| scene.program.buffer_name(buffer));
         ui.label(text(name, size::BODY, Weight::SemiBold, theme.text));
         if let Some((shape, node)) = scene.program.buffer_shape(buffer) {
