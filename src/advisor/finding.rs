@@ -346,13 +346,13 @@ const ABOVE: f64 = 1.15;
 /// The range of what a change may come to, where that is wide, or its upper end leaves less than half of what is said to be
 /// to spare: ` (10.1 GiB to 14.8 GiB)`.
 fn range_beside(effect: &Effect, units: UnitSystem) -> String {
-    let (expected, (low, high)) = (effect.allocated(), effect.range());
-    let above = high.0.saturating_sub(expected.0);
+    let (expected, range) = (effect.allocated(), effect.range());
+    let above = range.1.0.saturating_sub(expected.0);
     match effect.outcome() {
         Some(Outcome::Fits(spare) | Outcome::Tight { spare, .. }) if above.saturating_mul(2) > spare.0 => {
-            in_range((low, high), units)
+            in_range(range, units)
         }
-        _ => wide_range(expected, (low, high), units),
+        _ => wide_range(expected, range, units),
     }
 }
 

@@ -35,6 +35,9 @@ impl LayerOf {
     #[must_use]
     pub fn by_use(program: &Program, labels: &Labels, sequence: &[u32]) -> Self {
         let used = LayerUse::of_arguments(program, labels, sequence);
+        if used.layers.is_empty() {
+            return Self::default();
+        }
         let mut found = Self { names: Vec::new(), of: vec![NO_ROW; program.instructions.len()] };
         // In the order in which they run first.
         let mut order: Vec<u32> = Vec::new();
@@ -121,7 +124,8 @@ fn between(program: &Program, sequence: &[u32], marks: &[&Mark], place: impl Fn(
         let operands = program.instructions.operands_of(InstructionId(row)).iter();
         let known = operands.filter_map(|&from| before.get(from as usize).copied()).max().unwrap_or(0);
         let at = row as usize;
-        before[at] = known.max(own[at].saturating_add(1).min(if own[at] == NONE { 0 } else { NONE }));
+        let itself = if own[at] == NONE { 0 } else { own[at] + 1 };
+        before[at] = known.max(itself);
     }
     let mut after = vec![NONE; count];
     for &row in sequence.iter().rev() {

@@ -30,10 +30,11 @@ def step(build, transform, devices, make_inputs, loss_fn, has_aux, donate_model)
 
     def _train_step(model, optimizer, inputs):
         net, opt = nnx.merge(net_graph, model), nnx.merge(opt_graph, optimizer)
-        loss, aux, norm = T.PeftTrainer._train_step(trainer, net, opt, inputs)
-        return nnx.state(net), nnx.state(opt), loss, aux, norm
+        # The loss, and as much more as its version tells.
+        told = T.PeftTrainer._train_step(trainer, net, opt, inputs)
+        return nnx.state(net), nnx.state(opt), told
 
-    outs = (shardings(net_state), shardings(opt_state), None, None, None)
+    outs = (shardings(net_state), shardings(opt_state), None)
     return Program(_train_step, (net_state, opt_state, make_inputs()), kind_of_step, (0, 1) if donate_model else (1,), outs)
 
 
@@ -116,9 +117,10 @@ def adapters(build, transform, devices, batch, length, donate):
 
     def _train_step(model, optimizer, inputs):
         net, opt = nnx.merge(net_graph, model), nnx.merge(opt_graph, optimizer)
-        loss, aux, norm = T.PeftTrainer._train_step(trainer, net, opt, inputs)
-        return nnx.state(net), nnx.state(opt), loss, aux, norm
+        # The loss, and as much more as its version tells.
+        told = T.PeftTrainer._train_step(trainer, net, opt, inputs)
+        return nnx.state(net), nnx.state(opt), told
 
-    outs = (shardings(net_state), shardings(opt_state), None, None, None)
+    outs = (shardings(net_state), shardings(opt_state), None)
     classify = lambda path: {"[0]": "weight", "[1]": "opt"}.get(path[:3], "input") if "rngs" not in path else "other"
     return Program(_train_step, (net_state, opt_state, inputs), classify, (0, 1) if donate else (1,), outs)

@@ -58,13 +58,11 @@ impl Memory {
             }
             let are_of =
                 |places: i64| tokens.iter().any(|&tokens| places > tokens && places.saturating_mul(8) % tokens == 0);
-            if are_of(places) {
-                found.push(places);
-                scattered.insert((places, width));
-            } else if are_of(places.saturating_sub(1)) {
-                found.extend([places.saturating_sub(1), places]);
-                scattered.insert((places.saturating_sub(1), width));
-            }
+            let Some(own) = [places, places.saturating_sub(1)].into_iter().find(|&places| are_of(places)) else {
+                continue;
+            };
+            found.extend([own, places]);
+            scattered.insert((own, width));
         }
         found.extend(self.places_of_each(program, &scattered));
         found

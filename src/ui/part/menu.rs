@@ -284,9 +284,9 @@ fn rows(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
 /// at which it is live.
 fn as_row(scene: Scene<'_>, buffer: BufferId) -> String {
     let Scene { program, analysis, .. } = scene;
-    let labels = analysis.labels(program);
+    let own = || analysis.labels(program).source_name(program, buffer);
     let label = analysis.label(program, buffer).map(|label| label.text);
-    let op = label.unwrap_or_else(|| scope::without_attributes(&labels.op_name(program, buffer)).into_owned());
+    let op = label.unwrap_or_else(|| scope::without_attributes(&own()).into_owned());
     let shape = program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)).unwrap_or_default();
     let live = analysis.live.as_ref().and_then(|live| live.of(buffer));
     let (from, to) = live.map(|(from, to)| (from.to_string(), to.to_string())).unwrap_or_default();
