@@ -429,7 +429,7 @@ impl<'a> ProgramContext<'a> {
             let path = path.to_ascii_lowercase();
             ["expert", "router", "moe"].iter().any(|word| path.contains(word))
         };
-        self.arguments().any(|argument| is_of_experts(argument.1)) && self.memory.sends_rows(self.program)
+        self.memory.sends_rows(self.program) && self.arguments().any(|argument| is_of_experts(argument.1))
     }
 
     /// Describes the first (largest) temporary; empty if there is none.

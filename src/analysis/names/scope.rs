@@ -89,6 +89,15 @@ fn split(name: &str) -> impl Iterator<Item = &str> {
     // By bytes: this runs for every name of a program, and no byte of a longer character is one of these.
     std::iter::from_fn(move || {
         let text = rest?;
+        // Most scopes have no brackets.
+        if depth <= 0 {
+            let end = memchr::memchr(b'/', text.as_bytes());
+            let part = &text[..end.unwrap_or(text.len())];
+            if !part.bytes().any(|byte| matches!(byte, b'(' | b'[' | b')' | b']')) {
+                rest = end.and_then(|end| text.get(end + 1..));
+                return Some(part);
+            }
+        }
         for (at, byte) in text.bytes().enumerate() {
             match byte {
                 b'(' | b'[' => depth += 1,

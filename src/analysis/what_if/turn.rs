@@ -119,8 +119,11 @@ impl Turn {
         let known = Layers::new(names.iter().map(String::as_str));
         // Two modules of equal names, inside each of many layers that the names do not show, are no layers.
         let labels = analysis.labels(program);
-        let used = (few_layers(&known, names))
-            .and_then(|named| LayerUse::of_more_than(named, program, labels, live.sequence()));
+        let is_none = known.is_empty();
+        let named = || names.par_iter().map(|name| known.of(name)).collect();
+        let layers: Vec<Option<Layer>> = if is_none { Vec::new() } else { named() };
+        let used =
+            few_layers(&layers).and_then(|named| LayerUse::of_more_than(named, program, labels, live.sequence()));
         let known = if used.is_some() { Layers::default() } else { known };
         let mut turn = Self { round, at, ..Self::default() };
         let mut rows: FastMap<Layer, u32> = FastMap::default();
@@ -177,7 +180,6 @@ impl Turn {
             turn.layer_of = families.list.iter().enumerate().map(place).collect();
             used_at.iter().map(|&(point, layer)| (time_of(point), layer)).collect()
         } else {
-            let layers: Vec<Option<Layer>> = names.par_iter().map(|name| known.of(name)).collect();
             let own = |(layer, family): (Option<Layer>, &Family)| layer.filter(|_| round.has(2 * family.first));
             let layers = layers.into_iter().zip(&families.list).map(own);
             turn.layer_of = layers.map(|layer| layer.map(|layer| turn.row_of(&mut rows, layer))).collect();
@@ -492,13 +494,10 @@ pub(super) fn begins(times: &[(u32, u64)]) -> Option<u32> {
     })
 }
 
-/// Number of layers that names show, if these are few; at least one.
-fn few_layers(known: &Layers, names: &[String]) -> Option<usize> {
-    if known.is_empty() {
-        return None;
-    }
-    let mut found: Vec<Layer> = Vec::new();
-    for layer in names.iter().filter_map(|name| known.of(name)) {
+/// Number of layers that names show, each with its own, if these are few; at least one.
+fn few_layers(layers: &[Option<Layer>]) -> Option<usize> {
+    let mut found: Vec<&Layer> = Vec::new();
+    for layer in layers.iter().flatten() {
         if !found.contains(&layer) {
             found.push(layer);
         }
@@ -660,7 +659,8 @@ mod tests {
         };
         let few = |layers: usize| {
             let names = names(layers);
-            few_layers(&Layers::new(names.iter().map(String::as_str)), &names)
+            let known = Layers::new(names.iter().map(String::as_str));
+            few_layers(&names.iter().map(|name| known.of(name)).collect::<Vec<_>>())
         };
         assert_eq!((few(2), few(3), few(0)), (Some(2), None, None));
     }

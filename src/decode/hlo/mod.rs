@@ -204,6 +204,7 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
         records: decoded.records,
         module: module.clone(),
         restored: FastMap::default(),
+        op_names: text::OpNames::default(),
     };
     let mut program = Program {
         name: directory.name,
@@ -296,6 +297,7 @@ fn entry_by_name(module: &Region, directory: &Directory, progress: &Progress) ->
         computations: directory.computations.iter().map(|entry| entry.offset).collect(),
         frames: small::StackFrames::default(),
         restored: FastMap::default(),
+        op_names: text::OpNames::default(),
     };
     if directory.entry_name.is_empty() {
         return None;

@@ -1,6 +1,8 @@
 //! Names and metadata of single rows, read from the file's bytes on demand.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use prost::Message;
 
@@ -30,6 +32,33 @@ pub struct HloText {
     pub frames: StackFrames,
     /// Names of arguments that the file has lost, by instruction.
     pub restored: FastMap<u32, String>,
+    /// Where the op names are that have been asked for.
+    pub op_names: OpNames,
+}
+
+/// Where the op names of instructions are in the module, as far as they have been looked for: every rule asks for them.
+#[derive(Debug, Default)]
+pub struct OpNames(OnceLock<Box<[AtomicU64]>>);
+
+impl OpNames {
+    /// The op name of one of `count` instructions; `find` looks for it in the module where nobody has.
+    fn get<'a>(&self, module: &'a [u8], (row, count): (usize, usize), find: impl FnOnce() -> &'a [u8]) -> &'a [u8] {
+        // Its offset plus one in the upper half, its length in the lower; 0 where it has not been looked for.
+        let places = self.0.get_or_init(|| (0..count).map(|_| AtomicU64::new(0)).collect());
+        let known = places.get(row).map_or(0, |place| place.load(Ordering::Relaxed));
+        if let Some(begin) = (known >> 32).checked_sub(1) {
+            let begin = begin as usize;
+            return module.get(begin..begin + known as u32 as usize).unwrap_or_default();
+        }
+        let name = find();
+        // An empty name is no part of the module.
+        let begin = if name.is_empty() { 0 } else { (name.as_ptr() as usize).wrapping_sub(module.as_ptr() as usize) };
+        if let (Some(place), Ok(begin), Ok(length)) = (places.get(row), u32::try_from(begin), u32::try_from(name.len()))
+        {
+            place.store((u64::from(begin) + 1) << 32 | u64::from(length), Ordering::Relaxed);
+        }
+        name
+    }
 }
 
 #[derive(Default)]
@@ -150,7 +179,8 @@ impl ProgramText for HloText {
         if let Some(name) = self.restored.get(&instruction.0) {
             return name.clone();
         }
-        text(self.raw_metadata(instruction).op_name)
+        let place = (instruction.index(), self.records.len());
+        text(self.op_names.get(&self.module, place, || self.raw_metadata(instruction).op_name))
     }
 
     fn custom_call_target(&self, instruction: InstructionId) -> String {
