@@ -191,19 +191,25 @@ fn micro_in_words(case: &ProgramContext<'_>) -> String {
         return fits.to_owned();
     }
     let with = if parts == IN_LOOP { "with it".to_owned() } else { format!("with {parts} of them") };
+    // The inputs are those of the whole batch, whatever part of them is computed with.
+    let inputs =
+        case.memory.data.iter().filter_map(|data| case.memory.base.get(data.base as usize)).map(|base| base.size);
+    let extra = if case.is_worth(inputs.sum()) {
+        "for which the inputs stay whole and the summed gradients take extra memory"
+    } else {
+        "whose summed gradients take extra memory"
+    };
     let more = needs.0.saturating_sub(case.allocated());
     if prediction.is_told() && case.is_worth(more) {
         let (needs, more) = (needs.short(), Bytes(more).short());
-        return format!(
-            "; that does not help here: {with}, whose summed gradients take extra memory, the program needs {needs}, {more} more"
-        );
+        return format!("; that does not help here: {with}, {extra}, the program needs {needs}, {more} more");
     }
     let over = prediction.outcome(case.memory.capacity).filter(|outcome| matches!(outcome, Outcome::Over(_)));
     let comes_to = match over {
         Some(over) if prediction.is_told() => format!("is still {}", over.words(UnitSystem::Binary)),
         _ => prediction.sentence(case.memory.capacity, UnitSystem::Binary),
     };
-    format!("; {with}, whose summed gradients take extra memory, the program {comes_to}")
+    format!("; {with}, {extra}, the program {comes_to}")
 }
 
 /// Half the batch (`times` as many), of which nothing is predicted as convolutions are computed in other shapes then; `None` where there is room,
@@ -342,7 +348,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             ));
         } else if micro == 1 {
             finding.advice.push(format!(
-                "micro-batches {results}, but their number has to divide the batch: {} {unit} instead of {now} can be divided in two ({how})",
+                "micro-batches {results}, but their number has to divide the batch: only {now} of one sample do, while {} {unit} instead of {now} can be divided in two ({how})",
                 now + 1
             ));
         }

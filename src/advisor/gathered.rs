@@ -13,7 +13,7 @@ use crate::analysis::flow::collective::{gathered_from, holds_gathered};
 use crate::analysis::flow::made_of::made_of;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::batch::DataArgument;
-use crate::model::{Bytes, InstructionId};
+use crate::model::{Bytes, InstructionId, ShapeNode};
 
 /// Name of the rule.
 pub const NAME: &str = "gathered";
@@ -90,6 +90,20 @@ fn cache_of(case: &ProgramContext<'_>, t: &AtPeak) -> Option<String> {
     Some(path).filter(|path| !path.is_empty())
 }
 
+/// Whether a gathered array is an argument as a whole, which a loop gathers in each of its steps, and not one layer's slice.
+fn is_all_of_argument(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+    let (program, labels) = (case.program, case.analysis.labels(case.program));
+    let held = Value::of_buffer(program, t.buffer).and_then(|value| labels.held_by(program, &value, false));
+    let row = held.and_then(|held| {
+        case.memory.base.iter().position(|base| program.buffers.instruction_of(base.buffer) == Some(held.parameter))
+    });
+    row.is_some_and(|row| {
+        let elements = case.node(case.memory.base[row].buffer).map_or(0, ShapeNode::element_count);
+        let whole = elements.saturating_mul(parts(case, row).unsigned_abs());
+        case.node(t.buffer).is_some_and(|node| node.element_count() >= whole)
+    })
+}
+
 /// Advises to divide a weight along a dimension of its product's result, which only helps where the activations that are
 /// then gathered take less than the weight.
 fn keep_along(case: &ProgramContext<'_>, finding: &mut Finding, largest: Option<&AtPeak>) {
@@ -128,7 +142,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         |t: &&AtPeak, reason: Reason| classes.of(t.buffer) == Class::Weight && classes.reason(t.buffer) == reason;
     let is_brought = |t: &&AtPeak| is_copy(t, Reason::Gathered) || is_gather(case, t);
     let is_unpacked = |t: &&AtPeak| is_copy(t, Reason::Unpacked);
-    let gathered: Vec<&AtPeak> = case.peak.iter().filter(is_brought).collect();
+    // Of words and places there is nothing to say.
+    let is_index = |t: &&AtPeak| case.node(t.buffer).is_some_and(|node| node.element_type.is_index());
+    let gathered: Vec<&AtPeak> = case.peak.iter().filter(|t| is_brought(t) && !is_index(t)).collect();
     // Copies in another layout have a rule of their own.
     let is_cast = |t: &&AtPeak| {
         is_unpacked(t) || (is_copy(t, Reason::CopyOfArgument) && layout_copy::copied_argument(case, t.buffer).is_none())
@@ -205,7 +221,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push(CACHE.to_owned());
     }
     // What a loop gathers in each of its steps is that of one layer, and gone after it.
-    let in_loops = gathered.iter().filter(|t| case.is_in_loop(t)).count();
+    let in_loops = gathered.iter().filter(|t| case.is_in_loop(t) && !is_all_of_argument(case, t)).count();
     // One array at a time is no store of many layers: what reads it wants all of it.
     if in_loops > 0 && in_loops == gathered.len() {
         finding.why.push_str(" What is gathered is that of one step of a loop at a time.");

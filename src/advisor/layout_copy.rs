@@ -129,7 +129,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             )
         })
         .unwrap_or_default();
-    finding.advice.push("let the compiler choose the layout of these arguments, and of the results that take their place: `jax.jit(f, in_shardings=Format(Layout.AUTO), out_shardings=Format(Layout.AUTO))` (`jax.experimental.layout`), and keep them in that layout between calls".to_owned());
+    finding.advice.push("let the compiler choose the layout of these arguments, and of the results that take their place: `Format(Layout.AUTO, sharding)` (`jax.experimental.layout`) in `in_shardings` and `out_shardings` of `jax.jit`, compiled ahead of time from shapes (`.lower(…).compile()`, as arrays have a layout already), and put the arrays once into the formats that the compiled function has (`input_formats`)".to_owned());
     finding.advice.push("or store the array transposed, so that its default layout is the one needed".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.reference = "tpu-inference issue 1882 of vLLM (whole-weight copies); JAX, layouts of arguments";

@@ -170,7 +170,7 @@ impl Library {
                 "Tunix: `nnx.remat` around the call of each layer in the model's `__call__` (its `remat_config=RematConfig.BLOCK` is for attention alone)"
             }
             Self::Keras => {
-                "Keras: `jax.checkpoint` around each layer's call as a function of its arrays alone (`jax.checkpoint(lambda x: layer(x, training=True))`); of a layer with dropout, the states of its seed generators have to go in and come out besides, in a `keras.StatelessScope`: one that is assigned inside leaks a tracer; `keras.RematScope` and `keras.remat` of Keras 3 also trace the argument `training`, which makes layers with dropout fail"
+                "Keras: `jax.checkpoint` around each layer's call as a function of its arrays alone, masks among them (`jax.checkpoint(lambda x, mask: layer(x, mask, training=True))`); if the layer has dropout, pass the states of its seed generators in and return the new ones (in a `keras.StatelessScope`), as assigning them inside leaks a tracer; `keras.RematScope` and `keras.remat` of Keras 3 also trace the argument `training`, which makes models with a Dropout layer fail, even one of rate 0"
             }
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",
@@ -257,7 +257,9 @@ impl Library {
                 format!("MaxText: `gradient_accumulation_steps{steps}`, with `per_device_batch_size` divided by it")
             }
             Self::Keras => {
-                format!("Keras: `gradient_accumulation_steps{steps}` of the optimizer, with the batch divided by it")
+                format!(
+                    "Keras: `gradient_accumulation_steps{steps}` of the optimizer, which keeps a sum for each weight, with the batch divided by it"
+                )
             }
             Self::Tunix => {
                 format!(
@@ -280,6 +282,16 @@ impl Library {
             Self::Keras => None,
             Self::MaxText => Some("`mu_dtype=bfloat16`"),
             _ => Some("`mu_dtype=jnp.bfloat16`"),
+        }
+    }
+
+    /// The option that makes weights and second moments narrow, in brackets; empty where the library leaves it to the
+    /// model.
+    #[must_use]
+    pub const fn narrow_weights(self) -> &'static str {
+        match self {
+            Self::MaxText => " (`weight_dtype=bfloat16`, for both: the second moment has the type of the weights)",
+            _ => "",
         }
     }
 

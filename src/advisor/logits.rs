@@ -69,11 +69,16 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         needed(case, &held, vocabulary)
     );
     if is_remedied {
-        finding.why.push_str(&case.unlike(&finding, bytes - bytes / u64::from(PARTS)));
+        // All but what one chunk takes, and no more.
+        let is_as_meant = saved <= bytes && saved >= bytes - bytes / u64::from(PARTS);
+        if !is_as_meant {
+            finding.why.push_str(&case.unlike(&finding, bytes - bytes / u64::from(PARTS)));
+        }
     } else {
         // Alone it is no way out.
         finding.severity = Severity::Hint;
-        match finding.effect.as_ref().map(Effect::range) {
+        // The bytes that it is said to save are those up to what the compiler fills, whatever is changed.
+        match finding.effect.take().as_ref().map(Effect::range) {
             Some((low, high)) => {
                 let _ = write!(
                     finding.why,

@@ -55,6 +55,9 @@ fn of_fixed(words: &str, Rounded { size, padded, .. }: Rounded) -> Option<String
     }
 }
 
+/// Buffers that have together less than one in so many of the bytes of a waste are small.
+const SMALL: u64 = 100;
+
 /// A dimension of `size` that its tile rounds up. One size may be rounded up to 4 in one layout and to 128 in another:
 /// these are two causes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +65,25 @@ struct Rounded {
     size: u64,
     padded: u64,
     tile: u64,
+}
+
+/// The buffers with nearly all of a waste, counted, with those that have little of it: `3 buffers and 11 small ones`.
+fn in_buffers(waste: &Waste) -> String {
+    let mut of_each = waste.of_each.clone();
+    of_each.sort_unstable_by(|one, other| other.cmp(one));
+    let mut so_far = 0u64;
+    let large = of_each.iter().take_while(|&&bytes| {
+        let is_short = so_far < waste.bytes - waste.bytes / SMALL;
+        so_far = so_far.saturating_add(bytes);
+        is_short
+    });
+    let large = large.count();
+    let buffers = counted(large, "buffer", "buffers");
+    match of_each.len() - large {
+        0 => buffers,
+        1 => format!("{buffers} and a small one"),
+        small => format!("{buffers} and {small} small ones"),
+    }
 }
 
 /// Looks at the padding of everything at the peak.
@@ -117,7 +139,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             "A dimension of {} is rounded up to {}, in {}: {} of padding. The worst buffer is {largest}.",
             rounded.size,
             rounded.padded,
-            counted(waste.buffers.len(), "buffer", "buffers"),
+            in_buffers(waste),
             Bytes(waste.bytes).short()
         ),
         None => format!("The worst buffer is {largest}; its layout does not show why."),

@@ -66,7 +66,8 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
     let is_product = |t: &&&AtPeak| {
         let is_of_weight =
             || Value::of_buffer(case.program, t.buffer).is_some_and(|value| labels.is_of_weight(case.program, value));
-        !is_score(t) && (is_of_weight() || case.name(t.family).ends_with("dot_general"))
+        let is_named = || case.analysis.op_name(case.program, t.buffer).ends_with("dot_general");
+        !is_score(t) && (is_of_weight() || is_named())
     };
     let products: u64 = held.iter().filter(is_product).map(|t| t.size).total();
     // As of pictures that are enlarged by a product with the weights of the interpolation.
@@ -78,7 +79,9 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
     if !has_matrix_products(case) {
         return None;
     }
-    let of_them = if case.is_worth(products) { format!(" ({})", Bytes(products).short()) } else { String::new() };
+    // What the compiler computes again by itself, a checkpoint would keep.
+    let is_known = case.is_worth(products) && case.memory.rematerialised == 0;
+    let of_them = if is_known { format!(" ({} of what is kept now)", Bytes(products).short()) } else { String::new() };
     let and_scores = if are_scores_kept { ", including attention scores" } else { "" };
     let but = if case.has_experts() { ", but not those of experts," } else { "" };
     Some(format!(

@@ -81,7 +81,8 @@ fn arguments(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let half = Bytes(wide_moments(case) / 2);
     let first = if half == Bytes::ZERO { String::new() } else { format!(", which saves {}", half.short()) };
     let rest = format!(
-        "{first}; its second moment and the weights, which lose small updates unless they are rounded stochastically, are the rest of the saving"
+        "{first}; its second moment and the weights, which lose small updates unless they are rounded stochastically, are the rest of the saving{}",
+        Library::of(case).narrow_weights()
     );
     finding.advice.push(match Library::of(case).narrow_moments(case) {
         Some(option) => format!("the optimizer's first moment in bfloat16 is the least risk ({option}){rest}"),
@@ -167,15 +168,15 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 } else {
                     "hardly lower".to_owned()
                 };
+                let scores = case.held(&case.memory.wide_scores(case.program)).iter().map(|t| t.size).total();
+                let them = if case.is_worth(scores) {
+                    "all of them but attention scores, which most libraries keep in f32,"
+                } else {
+                    "all of them"
+                };
                 format!(
-                    " With all of them in bfloat16 the peak would be about {} lower, with temporaries alone {alone}{}.",
+                    " With {them} in bfloat16 the peak would be about {} lower, with temporaries alone {alone}.",
                     Bytes(all).short(),
-                    if !case.is_worth(case.held(&case.memory.wide_scores(case.program)).iter().map(|t| t.size).total())
-                    {
-                        ""
-                    } else {
-                        "; attention scores are taken to stay f32, as in most libraries"
-                    }
                 )
             } else {
                 String::new()

@@ -24,6 +24,7 @@ pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/x
 
 /// What is saved of the bytes that a finding is about, as a share from and up to which it goes without saying.
 const LESS: f64 = 0.7;
+const NEARLY_ALL: f64 = 0.9;
 const MORE: f64 = 1.015;
 
 /// Fewer than one in so many bytes do not matter.
@@ -312,9 +313,13 @@ impl<'a> ProgramContext<'a> {
         let most = self.memory.without(self.program, families);
         let saved = self.saved(&most);
         finding.at_stake_bytes = finding.at_stake_bytes.or((saved > 0).then_some(Bytes(saved)));
+        let size = |&row: &usize| self.memory.families.list.get(row).map_or(0, |family| family.size);
+        let is_less = (saved as f64) < families.iter().map(size).total() as f64 * NEARLY_ALL;
+        let is_elsewhere = most.peak_event != self.before.peak_event;
+        let elsewhere = if is_less && is_elsewhere { "; the peak is elsewhere then" } else { "" };
         finding.at_most = Some(match saved {
             0 => how.trim_start_matches([',', ':', ' ']).to_owned(),
-            _ => format!("at most {} less{how}", Bytes(saved).short()),
+            _ => format!("at most {} less{how}{elsewhere}", Bytes(saved).short()),
         });
     }
 

@@ -90,6 +90,14 @@ pub fn edits(case: &ProgramContext<'_>, names: &[String], devices: u32) -> Vec<E
     edits
 }
 
+/// What has to be done besides where weights are divided over the devices that divide the batch.
+pub fn constrain_too(case: &ProgramContext<'_>) -> String {
+    format!(
+        "if weights are sharded over the batch axis, constrain the activations too ({}), or each device may hold activations of the global batch",
+        Library::of(case).constrain()
+    )
+}
+
 /// Names so many that each is as much as another.
 const MANY_NAMES: usize = 256;
 
@@ -223,10 +231,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             scores(case)
         ));
     }
-    finding.advice.push(format!(
-        "if weights are sharded over the batch axis, constrain the activations too ({}), or each device may hold activations of the global batch",
-        Library::of(case).constrain()
-    ));
+    finding.advice.push(constrain_too(case));
     let classes = case.analysis.classes(case.program);
     let is_average = |row: usize| zero::is_average(case, row);
     let is_state = |row: &usize| classes.of(case.memory.base[*row].buffer) == Class::Optimizer || is_average(*row);

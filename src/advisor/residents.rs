@@ -243,7 +243,7 @@ fn report(
     );
     finding.why = format!(
         "{} for the whole run of the program; the largest is {}.{}",
-        counted(rows.len(), "argument occupies memory", "arguments occupy memory"),
+        counted(rows.iter().filter(|row| row.0 > 0).count(), "argument occupies memory", "arguments occupy memory"),
         rows.first().map(|row| case.describe(case.memory.base[row.1].buffer)).unwrap_or_default(),
         if case.severity() == Severity::Hint { "" } else { " Changing only the computation leaves this as it is." }
     );

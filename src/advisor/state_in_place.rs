@@ -421,7 +421,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if is_less_in_8_bits {
         finding
             .advice
-            .push("keep it in 8 bits (`float8_e4m3fn`, `int8` with scales): the saving above is for this".to_owned());
+            .push("keep it in 8 bits (`float8_e4m3fn`, `int8` with scales): the saving above is for this; what is written into it has to be cast to its type, which not every library's attention does".to_owned());
     } else if is_wide && !relaid.is_empty() {
         finding.advice.push(
             "8 bits alone (`float8_e4m3fn`, `int8` with scales) are predicted to save nothing: the copies in the loop are then padded to as much as now; first make the copies unnecessary".to_owned(),

@@ -269,6 +269,16 @@ fn in_another_order<'a>(case: &ProgramContext<'_>, t: &AtPeak, held: &[&'a AtPea
     case.is_worth(source.size).then_some(source)
 }
 
+/// Whether the inputs of layers, which a scan saves, are worth to be moved.
+fn saved_inputs(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
+    let labels = case.analysis.labels(case.program);
+    let is_input = |t: &&&AtPeak| {
+        let part = labels.role(case.program, t.buffer);
+        part.is_some_and(|part| part.role == Role::Saved && labels.is_input(case.program, part))
+    };
+    case.is_worth(held.iter().filter(is_input).map(|t| t.size).total())
+}
+
 /// What helps against temporaries, whatever they are. Whether it is known of what they are copies.
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], kinds: Option<&Kinds>) -> bool {
     if kinds.is_some_and(Kinds::are_random) {
@@ -323,7 +333,12 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
         } else if fewer.as_ref().is_some_and(|fewer| case.is_worth(case.saved(fewer))) {
             let are_more = case.memory.summed_parts(case.program) > 1;
             let parts = if are_more { "more micro-batches" } else { "micro-batches" };
-            format!("; what helps further is fewer samples at a time, in {parts} or on more devices")
+            let moved = if saved_inputs(case, held) {
+                format!(", or the inputs of the layers in the host's memory ({})", Library::of(case).offload_inputs())
+            } else {
+                String::new()
+            };
+            format!("; what helps further is fewer samples at a time, in {parts} or on more devices{moved}")
         } else if fewer.is_some_and(|fewer| fewer.is_told() && fewer.undecided.is_none()) {
             ", and a smaller batch would take hardly less".to_owned()
         } else {

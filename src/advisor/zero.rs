@@ -91,9 +91,40 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.why.push_str(&case.counted_twice(&finding, &rows, (bytes, bytes - bytes / u64::from(holders))));
     finding.advice.push(library.shard_state().to_owned());
+    if with_weights {
+        finding.advice.push(replicated::constrain_too(case));
+    } else {
+        finding.advice.extend(weights_too(case, &rows, holders, saved));
+    }
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     findings.push(finding);
+}
+
+/// What dividing the weights as well comes to, where all devices hold the same of them and no other finding says so.
+fn weights_too(case: &ProgramContext<'_>, rows: &[usize], holders: u32, saved: u64) -> Option<String> {
+    if holders != case.program.devices() || !replicated::rows(case).is_empty() {
+        return None;
+    }
+    let classes = case.analysis.classes(case.program);
+    let is_weight = |row: &usize| {
+        classes.of(case.memory.base[*row].buffer) == Class::Weight
+            && replicated::is_divisible(case, *row)
+            && parts(case, *row) <= 1
+    };
+    let all: Vec<usize> =
+        case.arguments().map(|argument| argument.0).filter(is_weight).chain(rows.iter().copied()).collect();
+    let bytes = all.iter().map(|&row| case.memory.base[row].size).total();
+    let names = case.names_of(&all, |row| replicated::is_divisible(case, row) && case.counts_beside(row, bytes));
+    let together = case.try_out(&replicated::edits(case, &names, holders));
+    let all_saved = if together.is_told() { case.saved(&together) } else { 0 };
+    case.is_worth(all_saved.saturating_sub(saved)).then(|| {
+        format!(
+            "the weights are the same on every device too: divided as well (FSDP), which gathers them layer by layer, it is {} less in all: {}",
+            Bytes(all_saved).short(),
+            Library::of(case).shard_weights()
+        )
+    })
 }
 
 /// Whether an argument is an average of the weights, which the step only updates: it is divided like optimizer state.

@@ -5,7 +5,7 @@
 
 use super::byte_owners::{self, Placed};
 use super::map::{MapBox, MemoryMap};
-use super::program::SpaceAnalysis;
+use super::program::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{BufferId, Bytes, Category, Program};
 
 /// A buffer that holds memory at a point.
@@ -46,16 +46,19 @@ impl Residency {
         Some(Self { reserved, written, in_argument })
     }
 
-    /// How the two differ, in words: `reserved from step 0, written at 5,843`, in the memory of
-    /// an argument `in the memory of a donated argument, written at step 5,843`, or where others write the memory in place
-    /// afterwards `updated in place up to step 1,544`. `None` if the memory is reserved exactly while it is written.
+    /// How the two differ, in words: `reserved from step 0, written at 5,843`, in the memory of an argument
+    /// `in the memory of the donated argument params['w'], written at step 5,843`, or where others write the memory in
+    /// place afterwards `updated in place up to step 1,544`. `None` if the memory is reserved exactly while it is written.
+    /// `argument` is the path of that argument, as [`argument_before`] finds it.
     #[must_use]
-    pub fn difference(&self, unit: &str) -> Option<String> {
+    pub fn difference(&self, unit: &str, argument: Option<&str>) -> Option<String> {
         let number = |point: u32| point.to_string();
         if self.written.0 > self.reserved.0 {
             let [reserved, written] = [self.reserved.0, self.written.0].map(number);
             return Some(if self.in_argument {
-                format!("in the memory of a donated argument, written at {unit} {written}")
+                let of = argument
+                    .map_or_else(|| "a donated argument".to_owned(), |path| format!("the donated argument {path}"));
+                format!("in the memory of {of}, written at {unit} {written}")
             } else {
                 format!("reserved from {unit} {reserved}, written at {written}")
             });
@@ -64,6 +67,22 @@ impl Residency {
         (self.reserved.1 > self.written.1 && !is_throughout)
             .then(|| format!("updated in place up to {unit} {}", number(self.reserved.1)))
     }
+}
+
+/// Path of the argument that a buffer's memory holds before the buffer is written; `None` if it is that of none, or of a
+/// part of one.
+#[must_use]
+pub fn argument_before<'a>(
+    program: &Program,
+    analysis: &'a ProgramAnalysis,
+    map: &MemoryMap,
+    buffer: BufferId,
+) -> Option<&'a str> {
+    let region = map.regions.get(map.box_of(buffer)?.region as usize)?;
+    let allocation = program.allocations.get(region.allocation.index())?;
+    let is_whole = allocation.is_parameter && allocation.parameter_shape_index.is_empty();
+    let path = analysis.argument_paths(program).get(&allocation.parameter_number).filter(|_| is_whole)?;
+    Some(path.as_str()).filter(|path| !path.is_empty())
 }
 
 /// The buffers that have memory at a point with bytes of their own ([`standing`]), largest first. Their bytes add up to

@@ -333,7 +333,7 @@ fn a_copy_has_the_class_of_what_it_is_a_copy_of() {
 fn what_micro_batches_add_up_are_gradients() {
     let sums =
         named("v5e_sums", |name| name.starts_with("while") || name.contains("arg_tuple") || name.contains("param"));
-    let sums: Vec<_> = sums.into_iter().filter(|row| row.0.starts_with("summed by the loop: like ")).collect();
+    let sums: Vec<_> = sums.into_iter().filter(|row| row.0.starts_with("summed by the loop: gradient of ")).collect();
     assert!(sums.len() >= 4, "{sums:?}");
     assert!(sums.iter().all(|row| (row.1, row.2) == (Class::Gradient, Reason::SummedByLoop)), "{sums:?}");
 }

@@ -105,7 +105,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
 
 fn dump(failure: &Failure, has_dump: bool, out: &mut Vec<NextStep>) {
     if has_dump {
-        out.push(step("The dump of this program is open too: its plan and findings say what to change", None));
+        out.push(step("The dump of this program was read too: its plan and findings say what to change", None));
         return;
     }
     let module = failure.text("module").map(|module| format!("*.{module}.*after_optimizations.hlo.pb"));

@@ -188,10 +188,22 @@ fn passes(program: &Program, loops: &Loops) -> Vec<Pass> {
         .enumerate()
         .map(|(row, is_wanted)| {
             let instruction = InstructionId(row as u32);
-            if is_wanted { pass_of(&loops.op_name(program, instruction)) } else { Pass::Unknown }
+            if is_wanted { pass(program, loops, instruction) } else { Pass::Unknown }
         })
         .collect();
     if passes.iter().all(|pass| *pass == Pass::Unknown) { Vec::new() } else { passes }
+}
+
+/// The pass of an instruction; a fusion without a name is of the backward pass if anything in it is.
+fn pass(program: &Program, loops: &Loops, at: InstructionId) -> Pass {
+    let name = loops.op_name(program, at);
+    if !name.is_empty() || program.instructions.opcode.get(at.index()) != Some(&Opcode::FUSION) {
+        return pass_of(&name);
+    }
+    let called = program.instructions.called_by(at).first().and_then(|called| program.computations.get(called.index()));
+    let mut inside = called.map_or(0..0, |computation| computation.start..computation.end);
+    let is_backward = |row: u32| pass_of(&program.text.op_name(InstructionId(row))) == Pass::Backward;
+    if inside.any(is_backward) { Pass::Backward } else { Pass::Unknown }
 }
 
 /// What temporaries are told by.
@@ -242,6 +254,7 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     }
     // What a loop gathers is one step's part of a stack; in a product whose parts are exchanged while others are computed,
     // devices hand on what they have of a weight.
+    let filled_in = labels.pass_filled_in(program, &own);
     let part = labels.has_collectives.then(|| {
         let value = computed(program, own);
         gathered_from(program, value.clone()).or_else(|| is_permute(program, value.at).then_some(value))
@@ -251,6 +264,8 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     }
     let pass = match passes.get(instruction.index()) {
         Some(Pass::Backward) if turn.is_early(instruction) => Some(Pass::Forward),
+        // Memory that a loop fills is what that makes of it.
+        Some(Pass::Unknown) if filled_in == Some(Pass::Backward) => filled_in,
         pass => pass.copied(),
     };
     match pass {

@@ -34,6 +34,15 @@ pub fn is_of_numbers(path: &str) -> bool {
 pub fn argument_uses(program: &Program) -> ArgumentUses {
     let mut uses = read_in(program);
     let flow = Flow::new(program);
+    // A weight that is seen only where the optimizer updates it is no part of that.
+    let is_seen_in_update =
+        |&(number, served): &(i64, i64)| uses.get(&number).is_some_and(|own| uses.get(&served) == Some(own));
+    let served = |number: &i64| Some((*number, flow.served(*number)?));
+    let only_updated: Vec<i64> =
+        flow.arguments.keys().filter_map(served).filter(is_seen_in_update).map(|row| row.1).collect();
+    for weight in only_updated {
+        uses.remove(&weight);
+    }
     // By its own name where the optimizer has a scope: `adam_w for token_embedding`.
     let words = |number: i64| {
         // A cache that is written row by row reaches what later layers write to theirs.

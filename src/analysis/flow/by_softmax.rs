@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use super::other_result::own_name;
 use super::softmax::{Softmax, elements};
 use super::{Value, computed};
 use crate::analysis::names::lookup::is_convolution;
@@ -44,12 +45,14 @@ impl Softmaxes {
         if whole.is_none() && !may_be_scores {
             return None;
         }
-        let name = program.text.op_name(computed(program, value.clone()).at);
+        let name = own_name(program, value.clone());
         let is_gradient = pass_of(&name) == Pass::Backward;
         if whole.is_some_and(|whole| softmax.make_logits(program, value.clone(), whole)) {
             return Some(if is_gradient { "gradient of the logits" } else { LOGITS });
         }
-        let are_scores = may_be_scores && !is_convolution(&name) && !is_of_weight();
+        let is_of_convolution =
+            || is_convolution(&name) || is_convolution(&program.text.op_name(computed(program, value.clone()).at));
+        let are_scores = may_be_scores && !is_of_convolution() && !is_of_weight();
         are_scores.then_some(if is_gradient { "gradient of attention scores" } else { "attention scores" })
     }
 

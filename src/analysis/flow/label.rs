@@ -16,11 +16,11 @@ use super::like_weights::{has_dimensions_of, like_weights, like_whole_weights, w
 use super::loops::{Loops, Part, Role};
 use super::next_value::{self, IN_PLACE, Returned, next_value};
 use super::operation::operation;
-use super::other_result::other_result;
+use super::other_result::{beside_operation, is_of_all, other_result};
 use super::product::is_product;
 use super::read_by::read_by;
 use super::steps::LoopSteps;
-pub use super::words::Label;
+pub use super::words::{Label, backward};
 use super::{Value, argument, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
 use crate::analysis::names::pass::{Pass, pass_of};
@@ -135,10 +135,14 @@ impl Labels {
         let is_borrowed = name.is_empty();
         // A prefetch has no name; its operand's is its own.
         let own = if is_borrowed { self.loops.op_name(program, at) } else { name };
+        let other = other_result(program, &value, &own);
+        let (own, of_fusion) = match other {
+            Some(other) => (other, Some(own)),
+            None => (own, None),
+        };
+        let is_other = of_fusion.is_some();
         if !is_plain(&own) {
-            let other = other_result(program, &value, &own);
-            let is_other = other.is_some();
-            let name = other.unwrap_or(own);
+            let name = own;
             let node = node_at(program, value.at, &value.index);
             let kind = node.and_then(|node| self.kind_by_softmax(program, &value, node, &node.dimensions));
             return match kind {
@@ -200,6 +204,11 @@ impl Labels {
                 })
                 .or_else(|| read_by(program, at).map(Label::plain))
                 .or_else(|| start().and_then(|start| read_by(program, start)).map(Label::plain))
+                // As the parts of a weight's gradient that devices exchange while they add them up.
+                .or_else(|| {
+                    let node = node_at(program, at, &value.index).filter(|_| pass_of(&own) == Pass::Backward)?;
+                    Some(Label::plain(format!("shaped like {}{}", like_weights(program, node)?, backward(&own))))
+                })
                 // A name that tells no part of the model is better than none.
                 .or_else(|| {
                     (is_borrowed && !own.is_empty() && opcode(program, at) != Opcode::TUPLE)
@@ -219,6 +228,10 @@ impl Labels {
         {
             return Some(own);
         }
+        // The name of all arguments tells less than what the fusion is named for.
+        if let Some(beside) = of_fusion.filter(|name| !is_plain(name) && is_of_all(program, &made_from)) {
+            return Some(beside_operation(&beside, own, &operation));
+        }
         let says_nothing = is_plain_part(&operation);
         let is_end = [OF_LAST_LAYER, OF_FIRST_LAYER].contains(&made_from.as_str());
         let text = if is_end && (operation.is_empty() || says_nothing) {
@@ -226,7 +239,7 @@ impl Labels {
         } else if operation.is_empty() || is_number_of(&operation) || says_nothing {
             format!("made from {made_from}")
         } else {
-            format!("{made_from}: {operation}")
+            format!("{made_from}: {operation}{}", backward(&own))
         };
         Some(Label::plain(text))
     }
@@ -278,7 +291,9 @@ impl Labels {
                 // Not of an argument, as weights that are updated are, but of nothing, as the gradients of micro-batches.
                 let adds = matches!(scope::path(&name).last(), Some(&("add" | "add_any")));
                 let is_sum = adds && argument::entry_parameter(program, &self.loops, &begin, false).is_none();
-                Some(format!("{}: like {like}", if is_sum { SUMMED } else { "carried by the loop" }))
+                let is_backward = super::loops::pass_of_loop(program, at) == Pass::Backward;
+                let what = if is_backward { "gradient of" } else { "with the shape of" };
+                Some(format!("{}: {what} {like}", if is_sum { SUMMED } else { "carried by the loop" }))
             };
             // A name that tells no part of the model is better than none.
             let borrowed = || (!name.is_empty()).then(|| Label::borrowed(name.clone()));
@@ -294,6 +309,13 @@ impl Labels {
             state.is_some_and(|at| super::computed(program, Value { at, index: part.index.clone() }) == *made)
         };
         self.loops.parts.iter().filter(|part| !is_stack || part.layers > 0).find(begins)
+    }
+
+    /// The pass of the loop that fills an array that holds nothing yet.
+    #[must_use]
+    pub fn pass_filled_in(&self, program: &Program, value: &Value) -> Option<Pass> {
+        let part = super::is_blank(program, value).then(|| self.begun_with(program, value, false)).flatten()?;
+        Some(super::loops::pass_of_loop(program, part.at))
     }
 
     /// Full name of a buffer: its label, else its framework op name; a copy has that of its source.

@@ -1,28 +1,61 @@
 //! The name of an array that a fusion makes beside what it is named for: that of its own operation inside the fusion.
 
+use super::words::{Label, PARTS, backward};
 use super::{Value, computed, opcode, operand, root};
 use crate::analysis::names::pass::{Pass, pass_of};
-use crate::analysis::names::plain::is_plain;
 use crate::analysis::names::{lookup, scope};
 use crate::model::{BufferId, InstructionId, Opcode, Program};
 
-/// What reductions are called; they make less than they read, so that what a fusion makes beside is something else.
-const REDUCTIONS: [&str; 3] = ["reduce_", "argmax", "argmin"];
-
-/// The framework op name of a value that is not the reduction which the fusion that makes it is named for, such as the sum
-/// that a norm reduces.
+/// The framework op name of one of several results of a fusion, where the fusion is named for another: the sum that a norm
+/// reduces, the input of the next block beside the product that it is added to.
 pub(super) fn other_result(program: &Program, value: &Value, op_name: &str) -> Option<String> {
-    let path = scope::path(op_name);
-    let operation = path.last()?;
-    if !REDUCTIONS.iter().any(|word| operation.starts_with(word)) {
-        return None;
-    }
     let own = in_fusion(program, &computed(program, value.clone()))?;
-    if program.opcode_name(own) == "reduce" {
+    if opcode(program, own) == Opcode::PARAMETER {
         return None;
     }
     let name = lookup::op_name(program, own);
-    (!is_plain(&name) && name != op_name).then_some(name)
+    (!name.is_empty() && name != op_name).then_some(name)
+}
+
+/// The framework op name of the operation that makes a value, also where that is inside a fusion, which has the name of
+/// another or none; the fusion's where it has none itself.
+pub(super) fn own_name(program: &Program, value: Value) -> String {
+    let made = computed(program, value);
+    let whole = || {
+        let called = *program.instructions.called_by(made.at).first()?;
+        Some(
+            computed(
+                program,
+                Value::whole(root(program, called).filter(|_| opcode(program, made.at) == Opcode::FUSION)?),
+            )
+            .at,
+        )
+    };
+    let name = program.text.op_name(made.at);
+    let inside = in_fusion(program, &made).or_else(|| if name.is_empty() { whole() } else { None });
+    inside.map(|at| program.text.op_name(at)).filter(|own| !own.is_empty()).unwrap_or(name)
+}
+
+/// The label of what a fusion makes beside what it is named for: the sum of a product with the input of its block, or what a
+/// norm reduces.
+pub(super) fn beside_operation(of_fusion: &str, own: String, operation: &str) -> Label {
+    let is_product = of_fusion.ends_with("dot_general") || of_fusion.ends_with("conv_general_dilated");
+    let text = if is_product {
+        format!("{}: {operation}", scope::short(of_fusion, PARTS))
+    } else {
+        format!("{operation}, beside {}", scope::short(of_fusion, PARTS))
+    };
+    let text = format!("{text}{}", backward(&own));
+    Label { text, borrowed: own, ..Label::default() }
+}
+
+/// Whether a name is that of a container of arguments, such as all there are, and of no argument or part of one.
+pub(super) fn is_of_all(program: &Program, name: &str) -> bool {
+    let rows = program.entry_computation().map_or(0..0, |entry| entry.start..entry.end).map(InstructionId);
+    let parameters = rows.filter(|&at| opcode(program, at) == Opcode::PARAMETER);
+    let behind = |path: String| path.strip_prefix(name).map(|rest| rest.starts_with(['[', '.']));
+    let found: Vec<bool> = parameters.filter_map(|at| behind(program.text.op_name(at))).collect();
+    !found.is_empty() && found.iter().all(|is_container| *is_container)
 }
 
 /// What makes one of several results of a fusion, inside of it.

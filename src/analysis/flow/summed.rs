@@ -22,6 +22,6 @@ impl Labels {
         }
         let part = self.loops.part(at, &value.index).filter(|part| part.role == Role::Carry)?;
         let node = node_at(program, at, &part.index).filter(|node| node.element_type.is_float())?;
-        like_weights(program, node).map(|like| format!("{SUMMED}: like {like}"))
+        like_weights(program, node).map(|like| format!("{SUMMED}: gradient of {like}"))
     }
 }

@@ -5,7 +5,12 @@ use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::scope;
 
 /// How many parts of a framework op name a label has.
-const PARTS: usize = 4;
+pub(super) const PARTS: usize = 4;
+
+/// What is said behind the name of what the backward pass makes.
+pub fn backward(op_name: &str) -> &'static str {
+    if pass_of(op_name) == Pass::Backward { ", backward pass" } else { "" }
+}
 
 /// A label for a value, and what it is based on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,8 +35,8 @@ impl Label {
 
     /// The framework op name of another, shortened.
     pub(super) fn borrowed(name: String) -> Self {
-        let pass = if pass_of(&name) == Pass::Backward { ", backward pass" } else { "" };
-        Self { text: format!("{}{pass}", scope::short(&name, PARTS)), borrowed: name, ..Self::default() }
+        let text = format!("{}{}", scope::short(&name, PARTS), backward(&name));
+        Self { text, borrowed: name, ..Self::default() }
     }
 
     /// What a value is, and the framework op name that says where.

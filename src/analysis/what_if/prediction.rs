@@ -384,21 +384,23 @@ impl Memory {
     pub(super) fn band(&self, kinds: Kinds) -> String {
         let or_vmem =
             if self.vmem > 0 { format!(" (or {}, the size of VMEM)", Bytes(self.vmem).short()) } else { String::new() };
+        let with_vmem = format!("10 %{or_vmem}");
+        // What it is, how many of how many programs came within how much of the prediction, and more of the kind.
         let measured = [
-            (kinds.donation, "donation", (54, 57), "10 %, 45 to within 3 %".to_owned()),
-            (kinds.dimension, "another size", (52, 66), "10 %, 46 to within 3 %".to_owned()),
-            (kinds.batch, "another batch", (215, 279), format!("10 %{or_vmem}, 180 to within 3 %")),
-            (kinds.dtype, "another type", (18, 27), format!("10 %{or_vmem}")),
-            (kinds.compute, "computing in another type", (28, 50), "10 %".to_owned()),
-            (kinds.sharding, "sharding", (28, 43), "22 %; arguments and results are exact".to_owned()),
-            (kinds.constrain, "constrained activations", (3, 8), "10 %".to_owned()),
-            (kinds.parts, "computing in parts", (45, 53), "10 %".to_owned()),
-            (kinds.remat, "checkpoints", (146, 184), "22 %, 121 to within 10 %".to_owned()),
+            (kinds.donation, "donation", (54, 57), "10 %", ", 45 within 3 %"),
+            (kinds.dimension, "another size", (52, 66), "10 %", ", 46 within 3 %"),
+            (kinds.batch, "another batch", (215, 279), &with_vmem, ", 180 within 3 %"),
+            (kinds.dtype, "another type", (18, 27), &with_vmem, ""),
+            (kinds.compute, "computing in another type", (28, 50), "10 %", ""),
+            (kinds.sharding, "sharding", (28, 43), "22 %", "; arguments and results are exact"),
+            (kinds.constrain, "constrained activations", (3, 8), "10 %", ""),
+            (kinds.parts, "computing in parts", (45, 53), "10 %", ""),
+            (kinds.remat, "checkpoints", (146, 184), "22 %", ", 121 within 10 %"),
         ];
         let on_tpus = if self.is_gpu { " for TPUs" } else { "" };
-        let of = |(_, what, (near, programs), within): &(bool, &str, (u32, u32), String)| {
+        let of = |(_, what, (near, programs), within, more): &(bool, &str, (u32, u32), &str, &str)| {
             format!(
-                "{what}: {near} of {programs} programs{on_tpus} that were really changed like this needed what was predicted to within {within}"
+                "{what}: of {programs} programs{on_tpus} that were really changed like this, {near} came within {within} of the prediction{more}"
             )
         };
         let parts: Vec<String> = measured.iter().filter(|row| row.0).map(of).collect();

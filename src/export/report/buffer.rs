@@ -2,7 +2,7 @@
 
 use super::schema::{BufferReport, PeakBufferReport};
 use crate::analysis::class::Reason;
-use crate::analysis::live_at::Residency;
+use crate::analysis::live_at::{Residency, argument_before};
 use crate::analysis::names::scope;
 use crate::analysis::{Scene, category, has_no_shape, unpadded};
 use crate::model::{BufferId, Bytes};
@@ -20,6 +20,7 @@ pub(super) fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport 
     let span = space.span(buffer);
     let live = analysis.live.as_ref().and_then(|live| live.of(buffer));
     let allocation = program.buffers.allocation_of(buffer);
+    let spans = live.and_then(|_| Residency::of(scene.map(), buffer));
     let classes = analysis.classes(program);
     BufferReport {
         id: program.buffers.number[row],
@@ -41,7 +42,11 @@ pub(super) fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport 
         end: span.map(|s| s.1),
         live_start: live.map(|l| l.0),
         live_end: live.map(|l| l.1),
-        reserved: live.and_then(|_| Residency::of(scene.map(), buffer)).map(|spans| spans.reserved),
+        reserved: spans.map(|spans| spans.reserved),
+        in_memory_of: spans
+            .filter(|spans| spans.written.0 > spans.reserved.0)
+            .and_then(|_| argument_before(program, analysis, scene.map(), buffer))
+            .map(str::to_owned),
         lifetime_from: analysis
             .lifetime_from(program, space, buffer)
             .filter(|_| !program.is_listing)

@@ -309,7 +309,9 @@ fn sentence(batch: &BatchReport) -> String {
         0 if may_fit > 0 => {
             format!("No batch is predicted to fit{maybe}; it is {} {unit} now{parts}{guess}", count(batch.per_device))
         }
-        0 if batch.per_device == 1 => format!("The batch cannot be smaller: it is 1 {unit} now{parts}{guess}"),
+        0 if batch.per_device == 1 => {
+            format!("The batch cannot be smaller as it is divided: it is 1 {unit} now{parts}{guess}")
+        }
         0 => format!(
             "With the batch alone changed, not even 1 {unit} fits; it is {} now{parts}{guess}",
             count(batch.per_device)

@@ -361,6 +361,9 @@ pub struct BufferReport {
     pub live_end: Option<u32>,
     /// First and last step at which memory is reserved for it; `null` if unknown.
     pub reserved: Option<(u32, u32)>,
+    /// Path of the argument whose memory it is in, where it is written after that was read; absent for all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_memory_of: Option<String>,
     /// Where the live range comes from.
     pub lifetime_from: Option<&'static str>,
 }

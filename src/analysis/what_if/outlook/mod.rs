@@ -342,7 +342,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         }
         warnings.extend(state.random_bits_in_words());
         if self.is_of_one_sample() {
-            warnings.push("of one sample per device the compiler may leave out the dimension of the batch and choose other types and layouts: of 7 programs, 3 took 15 to 28 % less than is expected".to_owned());
+            warnings.push("with one sample per device the compiler may drop the batch dimension and choose other types and layouts: 3 of 7 such programs needed 15 to 28 % less than predicted".to_owned());
         }
         let lowest = self.base.saturating_add((live as f64 * state.least_factor) as u64);
         // What needs less than the program that the compiler has made is packed without more recomputation.

@@ -2,7 +2,7 @@
 
 use egui::{Align, Layout, Pos2, Rect, Sense, Ui, Vec2};
 
-use crate::analysis::live_at::Residency;
+use crate::analysis::live_at::{Residency, argument_before};
 use crate::analysis::{LifetimeFrom, Scene};
 use crate::model::{BufferId, InstructionId, thousands};
 use crate::ui::part::facts::{fact, title};
@@ -59,7 +59,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         ui.add_space(4.0);
         let (start, end) = data.map.held(buffer).unwrap_or((place.start, place.end));
         let alive = data.map.length(start, end);
-        if let Some(words) = Residency::of(&data.map, buffer).and_then(|spans| spans.difference(unit)) {
+        let argument = argument_before(program, analysis, &data.map, buffer);
+        if let Some(words) = Residency::of(&data.map, buffer).and_then(|spans| spans.difference(unit, argument)) {
             fact(ui, theme, "Memory", &words);
         }
         let at_peak = if (start..=end).contains(&space.peak_point()) { ", at peak" } else { "" };

@@ -6,7 +6,7 @@ use super::groups::Groups;
 use super::lifetime_rows::{Group, Lifetimes, Rows, Sort};
 use super::map;
 use super::state::{AT_ONCE, Drawn};
-use crate::analysis::live_at::Residency;
+use crate::analysis::live_at::{Residency, argument_before};
 use crate::model::{Bytes, counted, thousands};
 use crate::ui::chart::{self, Span, Window, YAxis};
 use crate::ui::part::{ViewContext, menu};
@@ -226,7 +226,9 @@ fn one(
         thousands(start.into()),
         thousands(end.into())
     );
-    if let Some(words) = spans.and_then(|spans| spans.difference(unit)) {
+    if let Some(words) = spans
+        .and_then(|spans| spans.difference(unit, argument_before(scene.program, scene.analysis, &data.map, buffer)))
+    {
         spoken = format!("{spoken}; {words}");
     }
     response.widget_info(|| WidgetInfo::selected(Role::Row, true, selected, &spoken));

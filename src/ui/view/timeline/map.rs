@@ -7,7 +7,7 @@ use egui::{Align2, Pos2, Rangef, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2
 use super::groups::Groups;
 use super::state::{AT_ONCE, Drawn, FrameLayout, State};
 use super::unwritten::unwritten;
-use crate::analysis::live_at::Residency;
+use crate::analysis::live_at::{Residency, argument_before};
 use crate::analysis::map::MapBox;
 use crate::analysis::names::scope;
 use crate::analysis::{Scene, category, unpadded};
@@ -430,7 +430,8 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     let unit = scene.map().axis.unit();
     let steps = format!("{kind}, {unit}s {} to {}", item.start, item.end);
     ui.label(text(steps, size::SMALL, Weight::Regular, theme.text2));
-    if let Some(words) = Residency::of(scene.map(), item.buffer).and_then(|spans| spans.difference(unit)) {
+    let argument = argument_before(program, scene.analysis, scene.map(), item.buffer);
+    if let Some(words) = Residency::of(scene.map(), item.buffer).and_then(|spans| spans.difference(unit, argument)) {
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     }
     if let Some((shape, node)) = program.buffer_shape(item.buffer) {
