@@ -8,7 +8,7 @@ use super::finding::{ChangesResults, Finding};
 use super::in_the_way::InTheWay;
 use super::library::{KerasAttention, Library};
 use super::precision::computes_in_16_bits;
-use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use super::program_context::{AtPeak, ProgramContext, Total, counted, in_a_row};
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
 use crate::analysis::flow::{Value, computed};
 use crate::analysis::names::lookup::is_draw;
@@ -296,18 +296,30 @@ fn checkpointed(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<u64> {
 /// Positions that the kernels of JAX take at once, in words where a sequence is not a multiple of that long: splash attention
 /// wants its blocks to divide the positions, flash attention blocks of 128.
 fn padded(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
-    let own = |t: &&AtPeak| Some(case.memory.kept.of_layer(t.family, case.node(t.buffer)?));
-    let Some(own) = held.first().and_then(own).filter(|_| !case.memory.is_gpu) else { return String::new() };
-    // Of queries and keys that are not as many, the scores' last two dimensions.
-    let of_both = own.get(own.len().saturating_sub(2)..).unwrap_or_default();
-    let positions = repeated(own).map_or_else(|| of_both.to_vec(), |positions| vec![positions]);
-    // Heads of queries that share one of keys are fewer.
-    let uneven = positions.into_iter().filter(|&size| size >= LEAST_POSITIONS && size % BLOCK != 0).max();
-    uneven.map_or_else(String::new, |positions| {
-        let whole = positions.saturating_add(BLOCK - positions % BLOCK);
-        let whose = if Library::of(case) == Library::Keras { "; the kernels take" } else { "; they take" };
-        format!("{whose} multiples of {BLOCK} positions: pad the {positions} to {whole}, with segment ids that leave out what is added")
-    })
+    if case.memory.is_gpu {
+        return String::new();
+    }
+    let positions = |t: &&AtPeak| {
+        let own = case.memory.kept.of_layer(t.family, case.node(t.buffer)?);
+        // Of queries and keys that are not as many, the scores' last two dimensions.
+        let of_both = own.get(own.len().saturating_sub(2)..).unwrap_or_default();
+        let positions = repeated(own).map_or_else(|| of_both.to_vec(), |positions| vec![positions]);
+        // Heads of queries that share one of keys are fewer.
+        positions.into_iter().filter(|&size| size >= LEAST_POSITIONS && size % BLOCK != 0).max()
+    };
+    // An encoder's and a decoder's, longest first.
+    let mut uneven: Vec<i64> = held.iter().filter_map(positions).collect();
+    uneven.sort_unstable_by_key(|&size| std::cmp::Reverse(size));
+    uneven.dedup();
+    if uneven.is_empty() {
+        return String::new();
+    }
+    let padded = uneven.iter().map(|size| format!("the {size} to {}", size + BLOCK - size % BLOCK)).collect();
+    let whose = if Library::of(case) == Library::Keras { "; the kernel takes" } else { "; they take" };
+    format!(
+        "{whose} multiples of {BLOCK} positions: pad {}, with segment ids that leave out what is added",
+        in_a_row(padded)
+    )
 }
 
 /// Which kernel takes scores that a `tanh` keeps in bounds, in words where there is one, as in Gemma 2.
@@ -337,10 +349,12 @@ fn is_any_made(
     accept: &dyn Fn(InstructionId) -> bool,
 ) -> bool {
     let program = case.program;
-    let outlines: FastSet<Vec<i64>> =
-        held.iter().filter_map(|t| case.node(t.buffer)).map(|node| outline(&node.dimensions)).collect();
+    // Of a stack of scores, each step makes one layer's.
+    let of_layer = |t: &&AtPeak| Some(outline(case.memory.kept.of_layer(t.family, case.node(t.buffer)?)));
+    let outlines: FastSet<Vec<i64>> = held.iter().filter_map(of_layer).collect();
     // Cheaper than their dimensions in order.
-    let counts: FastSet<u64> = held.iter().filter_map(|t| case.node(t.buffer)).map(ShapeNode::element_count).collect();
+    let elements = |dimensions: &Vec<i64>| dimensions.iter().map(|size| size.unsigned_abs()).product();
+    let counts: FastSet<u64> = outlines.iter().map(elements).collect();
     let has_their_shape = |node: &ShapeNode| {
         node.dimensions.len() > 1
             && counts.contains(&node.element_count())

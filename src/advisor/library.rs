@@ -100,6 +100,9 @@ impl Library {
         let general = format!("`jax.checkpoint` on the scan's body (`jax.lax.scan(jax.checkpoint(body), …)`): {rest}");
         // What libraries offer is for layers.
         let own = match self {
+            Self::Haiku if !steps.are_layers() => {
+                "Haiku: `hk.remat` on the core that `hk.dynamic_unroll` or `hk.scan` runs"
+            }
             _ if !steps.are_layers() => "",
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` on the scan's body",
@@ -441,7 +444,7 @@ impl Library {
                 "`keras.distribution.ModelParallel` with a `LayoutMap` divides weights and optimizer state together, and the weights are gathered in each step; Keras has no switch for the state alone"
             }
             _ => {
-                "give the optimizer state its own sharding (a `NamedSharding` over the mesh axis of the batch, for its largest dimension) in `in_shardings` and `out_shardings`, and constrain the gradients to it before the update"
+                "give the optimizer state its own sharding (a `NamedSharding` over the mesh axis of the batch, for the largest dimension that it divides) in `in_shardings` and `out_shardings`, and constrain the gradients to it before the update"
             }
         }
     }
@@ -501,7 +504,7 @@ impl Library {
                 "`keras.ops.dot_product_attention`, which this model calls, takes flash attention by itself on a TPU only where it is given no mask that the step computes, as masks for padding and causal masks are: call splash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`) in its place, with segment ids for padding"
             }
             (Self::Keras, Some(KerasAttention::Layer)) => {
-                "Keras takes flash attention by itself where a TPU is there when the step is traced and the layer has no dropout on its scores, no bias, no mask that the step computes (as masks for padding and causal masks are), and returns none of its scores; its `flash_attention=True` says what is in the way"
+                "call splash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, with a `FullMask` where nothing is masked) in the layer's place: Keras itself takes that kernel only where there is no dropout on the scores, no bias and no mask that the step computes (as masks for padding and causal masks are), with as many keys as queries, and without any mask Keras 3.15 makes it causal, which changes results"
             }
             (Self::Torchax, _) => {
                 "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`), called through `torchax.interop.call_jax`; `torch.nn.functional.scaled_dot_product_attention` computes all scores in torchax 0.0.13"

@@ -7,6 +7,7 @@ use super::program_context::{AtPeak, ProgramContext, Total};
 use super::simulation::is_simulation;
 use super::stages;
 use crate::analysis::flow::Value;
+use crate::analysis::flow::other_result::own_name;
 use crate::analysis::flow::product::is_product;
 use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::{AGAIN, Pass};
@@ -64,10 +65,12 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
     let labels = case.analysis.labels(case.program);
     let is_score = |t: &AtPeak| is_among(scores, t.family);
     let is_product = |t: &&&AtPeak| {
-        let is_of_weight =
-            || Value::of_buffer(case.program, t.buffer).is_some_and(|value| labels.is_of_weight(case.program, value));
-        let is_named = || case.analysis.op_name(case.program, t.buffer).ends_with("dot_general");
-        !is_score(t) && (is_of_weight() || is_named())
+        let value = || Value::of_buffer(case.program, t.buffer);
+        let is_of_weight = || value().is_some_and(|value| labels.is_of_weight(case.program, value));
+        let own = value().map(|value| own_name(case.program, value)).unwrap_or_default();
+        // Beside a product, a fusion may make what follows it.
+        let is_one_of_several = value().is_some_and(|value| !value.index.is_empty()) && !own.is_empty();
+        !is_score(t) && (own.ends_with("dot_general") || (!is_one_of_several && is_of_weight()))
     };
     let products: u64 = held.iter().filter(is_product).map(|t| t.size).total();
     // As of pictures that are enlarged by a product with the weights of the interpolation.
@@ -94,7 +97,8 @@ fn has_matrix_products(case: &ProgramContext<'_>) -> bool {
     let program = case.program;
     let is_one = |at: InstructionId| {
         let is_own = matches!(program.opcode_name(at), "dot" | "convolution");
-        (is_own || (case.memory.is_gpu && is_product(program, at))) && !is_convolution(&program.text.op_name(at))
+        let name = program.text.op_name(at);
+        (is_own || (case.memory.is_gpu && is_product(program, at))) && !is_convolution(&name) && !name.contains("fft")
     };
     program.instructions.ids().any(is_one)
 }

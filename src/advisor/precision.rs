@@ -150,10 +150,13 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let edit = if only_compute { Edit::Compute(bf16) } else { Edit::Dtype(Arguments::all(), bf16) };
     case.fill(&mut finding, vec![edit]);
     let less = finding.less(" in bfloat16");
+    // Where nothing less is expected, the compiler may keep arrays in both types all the same.
+    let is_most = finding.effect.as_ref().is_some_and(|effect| effect.range().0 >= effect.allocated());
+    let about = if is_most { "up to " } else { "about " };
     finding.title = format!(
         "{} of the peak is 32-bit floats: {}{less}",
         capitalised(&percent(temporaries.saturating_add(kept), case.at_peak())),
-        if less.starts_with(|c: char| c.is_ascii_digit()) { "about " } else { "" },
+        if less.starts_with(|c: char| c.is_ascii_digit()) { about } else { "" },
     );
     finding.why = if kept == 0 {
         format!("{} of temporaries are f32, but no arguments and no results.", Bytes(temporaries).short())
@@ -175,7 +178,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                     "all of them"
                 };
                 format!(
-                    " With {them} in bfloat16 the peak would be about {} lower, with temporaries alone {alone}.",
+                    " With {them} in bfloat16 the peak would be {about}{} lower, with temporaries alone {alone}.",
                     Bytes(all).short(),
                 )
             } else {

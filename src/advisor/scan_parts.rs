@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::library::Library;
 use super::program_context::{ProgramContext, Total};
-use crate::analysis::what_if::saved_for_backward::{ATTENTION, Stack};
+use crate::analysis::what_if::saved_for_backward::{ATTENTION, Stack, is_module};
 use crate::analysis::what_if::{Checkpoint, Edit, part_name};
 use crate::model::Bytes;
 
@@ -63,7 +63,7 @@ const WORDS: [&str; 5] = [ATTENTION, "mlp", "ffn", "feed_forward", "feedforward"
 fn by_part(names: &[&str]) -> Vec<(String, String)> {
     let is_part = |scope: &&str| {
         let lower = scope.to_ascii_lowercase();
-        WORDS.iter().any(|word| lower.contains(word))
+        is_module(&lower) && WORDS.iter().any(|word| lower.contains(word))
     };
     let scopes: BTreeSet<&str> = names.iter().flat_map(|name| name.split('/')).filter(is_part).collect();
     let of = |scope: &str| {
@@ -121,6 +121,9 @@ mod tests {
         let parts = |names: &[&str]| by_part(names).into_iter().map(|part| part.1).collect::<Vec<_>>();
         let names = ["mlp/wi_0", "mlp/wi_1", "self_attention/query", "self_attention/out", "norm"];
         assert_eq!(parts(&names), ["mlp/*", "self_attention/*"]);
+        // A norm is no attention.
+        let names = ["layers/post_attention_layernorm", "layers/attention_dense", "layers/query"];
+        assert!(parts(&names).is_empty());
         let names = ["layers/MultiHeadAttention_0", "MultiHeadAttention_0/key", "layers/Dense_1"];
         assert_eq!(parts(&names), ["*MultiHeadAttention_0*"]);
         assert!(parts(&["p/up", "p/down"]).is_empty());

@@ -1,7 +1,7 @@
 //! Layers of a program whose op names show none, inferred from its use of arguments: the arguments of a layer are in a
 //! numbered container (`model.blocks[3].mlp.weight`), or operations that read arguments repeat in a period.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::flow::argument::moved_by;
 use super::flow::collective::{gathered_from, is_begin_alone, is_carried};
@@ -57,6 +57,38 @@ struct Reader {
     pass: Pass,
 }
 
+/// The scope that tells the layers of several towers apart, such as the two encoders of CLIP
+/// (`text_model/encoder/layers_0`, `vision_model/encoder/layers_0`), for each of some paths, which are in order of their
+/// arguments; `None` where layers of equal names are one layer.
+fn towers<'p>(paths: &'p [(InstructionId, String)], layers: &[Option<Layer>]) -> Vec<Option<&'p str>> {
+    // What is before the layer.
+    let before = |path: &'p str, layer: &Layer| path.find(&format!("{}/", layer.name)).map(|at| &path[..at]);
+    let rows = || paths.iter().zip(layers).map(|(row, layer)| Some((row.1.as_str(), layer.as_ref()?)));
+    let prefixes: Vec<Option<&str>> = rows().map(|row| row.and_then(|(path, layer)| before(path, layer))).collect();
+    let mut by_prefix: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (prefix, layer) in prefixes.iter().zip(layers) {
+        if let (Some(prefix), Some(layer)) = (prefix, layer) {
+            by_prefix.entry(prefix).or_default().insert(&layer.name);
+        }
+    }
+    by_prefix.retain(|_, names| names.len() >= LEAST_LAYERS);
+    let none = || vec![None; paths.len()];
+    let Some((first, of_first)) = by_prefix.first_key_value() else { return none() };
+    let is_alike = by_prefix.values().skip(1).any(|names| names.intersection(of_first).count() > 1);
+    if by_prefix.len() < 2 || !is_alike {
+        return none();
+    }
+    let scopes = |prefix: &&'p str| prefix.split('/').collect::<Vec<_>>();
+    let own = scopes(first);
+    let same = |place: usize| by_prefix.keys().all(|prefix| scopes(prefix).get(place) == own.get(place));
+    let place = (0..own.len()).find(|&place| !same(place));
+    let tower = |prefix: &Option<&'p str>| {
+        let prefix = prefix.filter(|prefix| by_prefix.contains_key(prefix))?;
+        scopes(&prefix).get(place?).copied().filter(|scope| !scope.is_empty())
+    };
+    prefixes.iter().map(tower).collect()
+}
+
 impl LayerUse {
     /// Looks for layers; `sequence` are the rows of the instructions in program order. Empty if there are none.
     #[must_use]
@@ -100,10 +132,19 @@ impl LayerUse {
         }
         let mut found = Self::default();
         let mut rows: FastMap<Layer, u32> = FastMap::default();
-        let mut layer_of: Vec<Option<u32>> = paths
-            .iter()
-            .map(|(_, path)| {
-                let layer = known.of(path)?;
+        let named: Vec<Option<Layer>> = paths.iter().map(|row| known.of(&row.1)).collect();
+        let towers = towers(&paths, &named);
+        let mut layer_of: Vec<Option<u32>> = named
+            .into_iter()
+            .zip(towers)
+            .map(|(layer, tower)| {
+                let layer = layer?;
+                let layer = match tower {
+                    Some(tower) => {
+                        Layer { name: format!("{tower}/{}", layer.name), pattern: format!("*/{}", layer.pattern) }
+                    }
+                    None => layer,
+                };
                 let layer = Layer { name: as_path(&layer.name), pattern: as_path(&layer.pattern) };
                 Some(*rows.entry(layer).or_insert_with_key(|layer| {
                     found.layers.push(layer.clone());

@@ -184,6 +184,10 @@ impl Labels {
                 from.map_or_else(|| kind.to_owned(), |from| format!("{kind}, made from {from}")),
             ));
         }
+        // Of all words, for the one that is the right one.
+        if own.contains("log_softmax") && own.ends_with("/sub") && pass_of(&own) != Pass::Backward {
+            return Some(Label::plain("log-softmax of the logits".to_owned()));
+        }
         let Some(made_from) = self.made_from(program, &value, known) else {
             if own.is_empty() && is_all_gather(program, at) {
                 return Some(Label::plain(GATHERED.to_owned()));

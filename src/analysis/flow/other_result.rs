@@ -19,7 +19,8 @@ pub(super) fn other_result(program: &Program, value: &Value, op_name: &str) -> O
 
 /// The framework op name of the operation that makes a value, also where that is inside a fusion, which has the name of
 /// another or none; the fusion's where it has none itself.
-pub(super) fn own_name(program: &Program, value: Value) -> String {
+#[must_use]
+pub fn own_name(program: &Program, value: Value) -> String {
     let made = computed(program, value);
     let whole = || {
         let called = *program.instructions.called_by(made.at).first()?;

@@ -42,6 +42,16 @@ const OWN: u64 = 2;
 /// What names of the attention of a layer have in common, in lower case: `attn`, `self_attention`.
 pub const ATTENTION: &str = "att";
 
+/// Words in the names of single layers that are called by the module that they are beside or inside of.
+const SINGLE: [&str; 4] = ["norm", "dense", "proj", "linear"];
+
+/// Whether a name may be that of a module of several layers, such as attention, and not `post_attention_layernorm`.
+#[must_use]
+pub fn is_module(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    !SINGLE.iter().any(|word| lower.contains(word))
+}
+
 /// Queries in a block of flash attention, as its kernels take by default.
 pub const BLOCK: i64 = 128;
 
@@ -457,7 +467,7 @@ impl SavedForBackward {
     /// The stacks of scans over layers whose name matches a pattern, but for the inputs of the layers. Scores, which have no
     /// name, are of attention.
     pub fn stacks_called<'s>(&'s self, pattern: &'s str) -> impl Iterator<Item = &'s Stack> {
-        let is_attention = pattern.to_ascii_lowercase().contains(ATTENTION);
+        let is_attention = is_module(pattern) && pattern.to_ascii_lowercase().contains(ATTENTION);
         let named = self.stacks.iter().zip(&self.stack_names);
         let is_meant = move |stack: &Stack, name: &str| {
             matches(pattern, name) || (is_attention && is_among(&self.scores, stack.family as usize))

@@ -9,6 +9,7 @@ use super::memory::{Item, Memory, Owner};
 use super::resize;
 use super::saved_for_backward::{LEAST_CUT, is_among};
 use super::state::State;
+use crate::analysis::class::Class;
 use crate::analysis::flow::collective::{holds_gathered, is_all_gather};
 use crate::analysis::names::lookup::is_convolution;
 use crate::analysis::names::pass::Pass;
@@ -24,11 +25,27 @@ const CONVOLVES: f64 = 0.1;
 /// Share of the bytes of temporaries that follow a larger batch below which hardly any do.
 const HARDLY_ANY: f64 = 0.1;
 
+/// Fewest dimensions of a cache: heads, positions and features besides what it is one of several of.
+const CACHE_DIMENSIONS: usize = 4;
+
 impl Memory {
     /// Outlines of all arguments that hold no batch.
     #[must_use]
     pub fn weights(&self, program: &Program) -> &FastSet<Vec<i64>> {
         once(&self.weights, || batch::weights(program, &self.base, &self.data))
+    }
+
+    /// The dimensions of caches that do not follow the batch, as they have places for more samples than are computed at
+    /// once: neither do copies of them.
+    fn still_caches<'p>(&self, program: &'p Program) -> FastSet<&'p [i64]> {
+        let is_still =
+            |row: &usize| self.roles[*row].is_argument && self.roles[*row].class == Class::Cache && !self.is_data(*row);
+        let rows = (0..self.base.len()).filter(is_still);
+        let nodes = rows.filter_map(|row| program.buffer_node(self.base[row].buffer));
+        nodes
+            .filter(|node| node.element_type.is_float() && node.dimensions.len() >= CACHE_DIMENSIONS)
+            .map(|node| node.dimensions.as_slice())
+            .collect()
     }
 
     /// How the global batch is recognised; `None` if no argument's batch is sharded, or the batch per device is too
@@ -258,11 +275,15 @@ impl State<'_> {
         let arguments = arguments.filter_map(|base| batch::node_of(self.program, base));
         let of_one: FastSet<&[i64]> =
             arguments.map(|node| node.dimensions.as_slice()).filter(|sizes| sizes.first() == Some(&1)).collect();
+        let still = memory.still_caches(self.program);
         let items = self.items_of(accept).map(|item| {
             let owner = memory.items[item].owner;
             (item, (is_data(owner), follows(item), is_of_one(owner), is_alone(item)))
         });
         self.change_by(items, |node, (is_data, follows, is_of_one, is_alone)| {
+            if !is_data && still.contains(node.dimensions.as_slice()) {
+                return false;
+            }
             let is_sample = || {
                 let sizes = node.dimensions.as_slice();
                 is_alone && sizes.len() > 2 && sizes[0] == 1 && node.element_type.is_float() && !of_one.contains(sizes)
