@@ -469,6 +469,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn layers_of_two_towers_are_told_apart() {
+        let path = |tower: &str, layer: u32| format!("{tower}/encoder/layers.{layer}/mlp/weight");
+        let of = |towers: [&str; 2]| {
+            let paths = towers.iter().flat_map(|tower| (0..3).map(|layer| path(tower, layer)));
+            let paths: Vec<(InstructionId, String)> = (0..).map(InstructionId).zip(paths).collect();
+            let known = Layers::new(paths.iter().map(|row| row.1.as_str()));
+            let layers: Vec<Option<Layer>> = paths.iter().map(|row| known.of(&row.1)).collect();
+            let found = super::towers(&paths, &layers);
+            found.into_iter().map(|tower| tower.map(str::to_owned)).collect::<Vec<_>>()
+        };
+        let [text, vision] = ["text_model", "vision_model"].map(|tower| Some(tower.to_owned()));
+        let told = of(["clip/text_model", "clip/vision_model"]);
+        assert_eq!((&told[..3], &told[3..]), (&vec![text; 3][..], &vec![vision; 3][..]));
+        assert!(of(["clip/text_model", "clip/text_model"]).iter().all(Option::is_none));
+    }
+
+    #[test]
     fn containers_of_arguments_are_read_as_scopes() {
         for (path, scopes) in [
             ("model.blocks[3].mlp.weight", "model/blocks.3/mlp/weight"),

@@ -73,3 +73,15 @@ fn places_of_experts_follow_the_batch() {
     let really = 23_096_864_448u64;
     assert!(half.expected().0.abs_diff(really) * 20 <= really, "{} instead of {really}", half.expected());
 }
+
+#[test]
+fn places_of_caches_for_other_sequences_do_not_follow_the_batch() {
+    let profile = step("v5e_slots");
+    let analysis = ProfileAnalysis::new(&profile);
+    let scene = analysis.scene(&profile, 0, MemorySpace::HBM).expect("HBM");
+    // Six prompts are read into caches for 24 sequences, which are not donated.
+    let half = scene.memory().evaluate(&profile.programs[0], &[Edit::Batch(0.5)], Depth::Verdict);
+    // Really compiled with half of the prompts.
+    let really = 10_635_762_688u64;
+    assert!(half.expected().0.abs_diff(really) * 100 <= really, "{} instead of {really}", half.expected());
+}

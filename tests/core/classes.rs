@@ -330,6 +330,15 @@ fn a_copy_has_the_class_of_what_it_is_a_copy_of() {
 }
 
 #[test]
+fn results_of_one_fusion_have_the_names_of_their_own_operations() {
+    // Fusions that compute a layer and what follows it are named for one of their results.
+    let label = |fusion: &str| named("v5e_keras_lists", |name| name == fusion).into_iter().next().map(|row| row.0);
+    assert_eq!(label("fusion.33{0}").as_deref(), Some("up/erfc"));
+    assert_eq!(label("fusion.33{1}").as_deref(), Some("up/add"));
+    assert_eq!(label("fusion.156{1}").as_deref(), Some("up/add_any, backward pass"));
+}
+
+#[test]
 fn what_micro_batches_add_up_are_gradients() {
     let sums =
         named("v5e_sums", |name| name.starts_with("while") || name.contains("arg_tuple") || name.contains("param"));

@@ -60,7 +60,7 @@ const PASSES: &[Pass] = &[
     Pass {
         sameness: Sameness::Equal,
         key: |id| named(id, (id.op, id.name, id.stem, id.index, id.layout)),
-        uneven: true,
+        uneven: false,
     },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.op, id.stem, id.index, id.layout)), uneven: true },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.op, id.opcode, id.index, id.shape)), uneven: true },

@@ -47,15 +47,19 @@ impl Memory {
 }
 
 impl State<'_> {
-    /// Notes that a trained weight is divided along a dimension: if it is a table of words, and not along these, then
-    /// activations are divided along their width, too.
-    pub(super) fn note_table(&mut self, node: &ShapeNode, dimension: usize, parts: i64) {
+    /// Notes that an argument is divided along a dimension: if it is a table of words, and not along these, then activations
+    /// are divided along their width, too; if it is the optimizer's state of one, only the table's gradient is.
+    pub(super) fn note_table(&mut self, node: &ShapeNode, dimension: usize, (parts, is_trained): (i64, bool)) {
         let Some((words, _)) = self.memory.indivisible_vocabulary(parts).filter(|_| !self.has_features()) else {
             return;
         };
         let along = node.dimensions.get(dimension);
         if node.dimensions.contains(&words) && along.is_some_and(|&along| along != words) {
-            self.by_width = Some(parts);
+            if is_trained {
+                self.by_width = Some(parts);
+            } else if self.memory.roles.iter().any(|role| role.is_trained) {
+                self.state_by_width = Some(parts);
+            }
         }
     }
 
@@ -65,6 +69,14 @@ impl State<'_> {
         let node = |base: u32| self.program.buffer_node(self.memory.base.get(base as usize)?.buffer);
         let is_feature = |node: &ShapeNode| node.element_type.is_float() && node.dimensions.len() > 2;
         self.memory.data.iter().any(|data| data.parts > 1 && node(data.base).is_some_and(is_feature))
+    }
+
+    /// Bytes of the logits' gradient in 32 bits, where the optimizer's state of a table is divided along its width and the
+    /// table is not: the compiler may make the table's gradient in parts, of logits that it then holds in this type, too.
+    pub(super) fn held_for_table(&self) -> Option<u64> {
+        self.state_by_width.filter(|_| self.by_width.is_none())?;
+        let root = |row: &u32| self.program.buffer_node(self.memory.families.list.get(*row as usize)?.root);
+        self.memory.kept.logits.iter().filter_map(root).map(|node| node.element_count().saturating_mul(4)).max()
     }
 
     /// Into how many parts activations are divided along their width, if they are.

@@ -155,10 +155,8 @@ impl<'a> State<'a> {
             let memory = self.memory;
             let may_be_read = memory.trained.is_empty() || memory.roles[row].is_trained;
             is_read_by_layers |= may_be_read && !self.is_state(row) && !self.base(row).is_average_of_weights();
-            if memory.roles[row].is_trained
-                && let Some(node) = self.program.buffer_node(self.base(row).buffer)
-            {
-                self.note_table(node, dimension, parts);
+            if let Some(node) = self.program.buffer_node(self.base(row).buffer) {
+                self.note_table(node, dimension, (parts, memory.roles[row].is_trained));
             }
             self.divide_followers(row, dimension, &mut known);
             self.divide(row, dimension, &mut known);

@@ -343,6 +343,14 @@ impl Memory {
         if is_open && difference.saturating_mul(NEXT_TO_NOTHING) < self.allocated {
             warnings.push("it makes next to no difference to what the program needs".to_owned());
         }
+        let of_table = state.state_by_width.filter(|_| state.held_for_table().is_some());
+        if let Some((parts, (words, _))) = of_table.and_then(|parts| Some((parts, self.indivisible_vocabulary(parts)?)))
+        {
+            warnings.push(format!(
+                "{parts} devices do not divide the vocabulary of {}: the state of its tables is divided along their width, and the compiler may hold the gradient of the logits twice, as in one real program",
+                thousands(words.unsigned_abs())
+            ));
+        }
         if let Some(words) = state.width_in_words() {
             warnings.push(words);
         } else if let Some(parts) = state.divided_like_batch.filter(|_| !kinds.constrain) {

@@ -386,9 +386,15 @@ impl Outlook<'_, '_> {
         }
     }
 
-    /// Dividing arguments over devices added nothing to any real program that fitted.
+    /// Dividing arguments over devices added nothing to any real program that fitted, but for one whose vocabulary the
+    /// devices do not divide.
     fn narrow_divided_arguments(&mut self) {
         let memory = self.trial.memory;
+        if let Some(held) = self.trial.state.held_for_table() {
+            let most = Bytes((self.range.0.0 as f64 * WIDEST) as u64);
+            self.range.1 = self.range.1.max(Bytes(self.expected.saturating_add(held)).min(most));
+            return;
+        }
         if self.trial.state.kinds == (Kinds { sharding: true, ..Kinds::default() }) && self.fits_now() {
             self.range.1 = self.range.1.min(Bytes(memory.allocated.max(self.expected)));
         }
