@@ -82,11 +82,11 @@ fn towers<'p>(paths: &'p [(InstructionId, String)], layers: &[Option<Layer>]) ->
     let own = scopes(first);
     let same = |place: usize| by_prefix.keys().all(|prefix| scopes(prefix).get(place) == own.get(place));
     let place = (0..own.len()).find(|&place| !same(place));
-    let tower = |prefix: &Option<&'p str>| {
+    let tower = |prefix: Option<&'p str>| {
         let prefix = prefix.filter(|prefix| by_prefix.contains_key(prefix))?;
         scopes(&prefix).get(place?).copied().filter(|scope| !scope.is_empty())
     };
-    prefixes.iter().map(tower).collect()
+    prefixes.into_iter().map(tower).collect()
 }
 
 impl LayerUse {

@@ -8,6 +8,7 @@ use crate::analysis::names::scope;
 pub(super) const PARTS: usize = 4;
 
 /// What is said behind the name of what the backward pass makes.
+#[must_use]
 pub fn backward(op_name: &str) -> &'static str {
     if pass_of(op_name) == Pass::Backward { ", backward pass" } else { "" }
 }

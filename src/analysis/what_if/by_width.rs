@@ -58,7 +58,7 @@ impl State<'_> {
             if is_trained {
                 self.by_width = Some(parts);
             } else if self.memory.roles.iter().any(|role| role.is_trained) {
-                self.state_by_width = Some(parts);
+                self.tables_by_width = Some(parts);
             }
         }
     }
@@ -74,7 +74,7 @@ impl State<'_> {
     /// Bytes of the logits' gradient in 32 bits, where the optimizer's state of a table is divided along its width and the
     /// table is not: the compiler may make the table's gradient in parts, of logits that it then holds in this type, too.
     pub(super) fn held_for_table(&self) -> Option<u64> {
-        self.state_by_width.filter(|_| self.by_width.is_none())?;
+        self.tables_by_width.filter(|_| self.by_width.is_none())?;
         let root = |row: &u32| self.program.buffer_node(self.memory.families.list.get(*row as usize)?.root);
         self.memory.kept.logits.iter().filter_map(root).map(|node| node.element_count().saturating_mul(4)).max()
     }

@@ -343,7 +343,7 @@ impl Memory {
         if is_open && difference.saturating_mul(NEXT_TO_NOTHING) < self.allocated {
             warnings.push("it makes next to no difference to what the program needs".to_owned());
         }
-        let of_table = state.state_by_width.filter(|_| state.held_for_table().is_some());
+        let of_table = state.tables_by_width.filter(|_| state.held_for_table().is_some());
         if let Some((parts, (words, _))) = of_table.and_then(|parts| Some((parts, self.indivisible_vocabulary(parts)?)))
         {
             warnings.push(format!(

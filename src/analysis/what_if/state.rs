@@ -120,7 +120,7 @@ pub struct State<'a> {
     /// Into how many parts a table of words is divided along its width: see [`super::by_width`].
     pub(super) by_width: Option<i64>,
     /// Into how many parts the optimizer's state of such a table is.
-    pub(super) state_by_width: Option<i64>,
+    pub(super) tables_by_width: Option<i64>,
     /// Kinds of change applied so far.
     pub kinds: Kinds,
     /// Smallest factor by which temporaries might still shrink.
@@ -207,7 +207,7 @@ impl<'a> State<'a> {
             divided_rows: Vec::new(),
             puts_off: None,
             by_width: None,
-            state_by_width: None,
+            tables_by_width: None,
             kinds: Kinds::default(),
             least_factor: 1.0,
             is_rolled_up: false,
