@@ -5,7 +5,7 @@ use std::path::Path;
 
 use highwater::analysis::compare::{SpaceComparison, StepOf};
 use highwater::analysis::{ProfileAnalysis, Scene};
-use highwater::model::{BufferId, Bytes, MemorySpace, Profile};
+use highwater::model::{BufferId, Bytes, InstructionId, MemorySpace, NO_ROW, Profile, Program};
 use highwater::open;
 use highwater::source::Progress;
 
@@ -124,9 +124,30 @@ pub fn plain(name: &str) -> String {
 /// Largest buffers of each side whose counterparts are looked at.
 const LOOKED_AT: usize = 100;
 
+/// The name of the operation that makes a buffer; of one of several results of a fusion, that of the operation inside of it.
+fn own_name(program: &Program, buffer: BufferId, at: InstructionId) -> String {
+    let name = program.text.op_name(at);
+    let (index, called) = (program.buffer_index(buffer), program.instructions.called_by(at));
+    let (Some(&place), [fused], "fusion") = (index.first(), called, program.opcode_name(at)) else { return name };
+    let operand = |at: InstructionId, place: usize| {
+        program.instructions.operands_of(at).get(place).filter(|&&row| row != NO_ROW).map(|&row| InstructionId(row))
+    };
+    let root = InstructionId(program.computations[fused.index()].root);
+    let mut inside = operand(root, place as usize);
+    // What the compiler adds has no name.
+    while let Some(own) = inside {
+        let own_name = program.text.op_name(own);
+        if !own_name.is_empty() {
+            return own_name;
+        }
+        inside = operand(own, 0);
+    }
+    name
+}
+
 fn words(scene: Scene<'_>, buffer: BufferId, naming: Naming) -> Words {
     let program = scene.program;
-    let name = program.buffers.instruction_of(buffer).map(|at| program.text.op_name(at)).unwrap_or_default();
+    let name = program.buffers.instruction_of(buffer).map(|at| own_name(program, buffer, at)).unwrap_or_default();
     let shape = program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
     Words { name: naming(&name), shape }
 }

@@ -9,6 +9,8 @@ use foldhash::quality::FixedState;
 use rayon::prelude::*;
 
 use crate::analysis::class::Class;
+use crate::analysis::flow::Value;
+use crate::analysis::flow::other_result::own_name;
 use crate::analysis::flow::steps::Steps;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::scope;
@@ -153,7 +155,13 @@ fn identity(program: &Program, table: &BufferTable, (words, layouts): (&Words, &
     // The parameters of a loop's body count from 0, too.
     let is_of_program = |id: &_| is_parameter && program.is_in_entry(*id);
     let parameter = instruction.filter(is_of_program).and_then(|id| program.instructions.argument.get(id.index()));
-    let name = instruction.map(|id| program.text.op_name(id)).unwrap_or_default();
+    let index = program.buffer_index(buffer);
+    let is_one_of_several = !index.is_empty() && table.opcode.at(row) == "fusion";
+    let name = match instruction {
+        Some(at) if is_one_of_several => own_name(program, Value { at, index: index.clone() }),
+        Some(at) => program.text.op_name(at),
+        None => String::new(),
+    };
     Identity {
         op: word(&words.op, &table.op),
         path: word(&words.path, &table.op),
@@ -163,7 +171,7 @@ fn identity(program: &Program, table: &BufferTable, (words, layouts): (&Words, &
         scope: word(&words.scope, &table.op),
         stem: known(stem(table.name.at(row))),
         opcode: word(&words.opcode, &table.opcode),
-        index: hash(&program.buffer_index(buffer)),
+        index: hash(&index),
         layout,
         shape: word(&words.shape, &table.shape),
         dimensions: node.map_or(0, |node| hash(&node.dimensions)),

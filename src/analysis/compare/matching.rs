@@ -56,12 +56,6 @@ struct Pass {
 
 /// From the strictest to the loosest.
 const PASSES: &[Pass] = &[
-    // Several results of fusions may be called alike by what makes them, such as the masks of two layers.
-    Pass {
-        sameness: Sameness::Equal,
-        key: |id| named(id, (id.op, id.name, id.stem, id.index, id.layout)),
-        uneven: false,
-    },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.op, id.stem, id.index, id.layout)), uneven: true },
     Pass { sameness: Sameness::Equal, key: |id| named(id, (id.op, id.opcode, id.index, id.shape)), uneven: true },
     Pass {
