@@ -97,8 +97,8 @@ fn has_matrix_products(case: &ProgramContext<'_>) -> bool {
     let program = case.program;
     let is_one = |at: InstructionId| {
         let is_own = matches!(program.opcode_name(at), "dot" | "convolution");
-        let name = program.text.op_name(at);
-        (is_own || (case.memory.is_gpu && is_product(program, at))) && !is_convolution(&name) && !name.contains("fft")
+        let is_other = |name: &str| is_convolution(name) || name.contains("fft");
+        (is_own || (case.memory.is_gpu && is_product(program, at))) && !is_other(&program.text.op_name(at))
     };
     program.instructions.ids().any(is_one)
 }

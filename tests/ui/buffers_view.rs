@@ -368,7 +368,7 @@ fn what_tells_operations_apart_is_not_cut() {
     let inside = |text: &&gui::Painted| place.x_range().contains(text.place.left()) && text.words.contains("attn");
     let mut shown: Vec<&str> = texts.iter().filter(inside).map(|text| text.words.as_str()).collect();
     // What all of them are gives way to where each is.
-    assert!(shown.contains(&"layer_10/attn/sub"), "{:?}", words(&harness));
+    assert!(shown.contains(&"layer_10/attn/exp"), "{:?}", words(&harness));
     let all = shown.len();
     shown.sort_unstable();
     shown.dedup();

@@ -124,13 +124,13 @@ fn equal_layers_are_one_row_of_the_step_and_a_click_lights_them_all() {
         let mut walk = open_in("v5e_gpt_m_oom", "timeline");
         walk.harness.state_mut().files.current_mut().expect("open").shared.choose_step(step);
         walk.harness.run_ok();
-        let row = walk.first(Role::Link, "attention scores, layer_*/attn/sub  \u{d7}");
+        let row = walk.first(Role::Link, "attention scores, layer_*/attn/exp  \u{d7}");
         walk.click(Role::Link, &row);
         let lit = walk.shared().lit.clone().expect("they are lit");
         assert!(lit.buffers.len() >= 10, "{row}: {} buffers", lit.buffers.len());
         assert!(row.ends_with(&lit.buffers.len().to_string()), "{row}");
         assert!(
-            walk.says(&format!("{} lit: attention scores, layer_*/attn/sub", lit.buffers.len())),
+            walk.says(&format!("{} lit: attention scores, layer_*/attn/exp", lit.buffers.len())),
             "{:?}",
             walk.words()
         );

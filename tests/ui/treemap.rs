@@ -132,7 +132,7 @@ fn the_table_below_lists_what_is_gone_into() {
     assert_eq!(rows(&harness)[0], "logits, made from embed 3.07 GiB");
     assert!(says(&harness, "539, largest first"));
     // A row selects its buffer, whose details give its class.
-    harness.get_by_role_and_label(Role::Row, "attention scores, layer_5/attn/sub 1.50 GiB").click();
+    harness.get_by_role_and_label(Role::Row, "attention scores, layer_5/attn/exp 1.50 GiB").click();
     harness.run_ok();
     assert!(says(&harness, "fusion.1893.remat3{1}"));
     assert!(words(&harness).iter().any(|label| label == "Activation"));
@@ -175,14 +175,14 @@ fn equal_buffers_of_layers_are_one_cell_that_opens_by_click_and_by_enter() {
     let mut harness = open("v5e_gpt_m_oom", [1600.0, 1000.0], ThemeChoice::Light);
     into_layers(&mut harness);
     let folded =
-        parts(&harness).into_iter().find(|part| part.starts_with("sub  \u{d7}11 ")).expect("eleven in one cell");
+        parts(&harness).into_iter().find(|part| part.starts_with("exp  \u{d7}11 ")).expect("eleven in one cell");
     assert!(folded.contains("16.5 GiB"), "{folded}");
     harness.get_by_role_and_label(Role::TreeItem, &folded).click();
     harness.run_ok();
-    assert_eq!(path(&harness), ["layer_*", "attn", "sub"]);
+    assert_eq!(path(&harness), ["layer_*", "attn", "exp"]);
     let own = parts(&harness);
     assert!(
-        own.iter().any(|part| part.starts_with("attention scores, layer_5/attn/sub 1.50 GiB")),
+        own.iter().any(|part| part.starts_with("attention scores, layer_5/attn/exp 1.50 GiB")),
         "each by its own number: {own:?}"
     );
     assert_eq!(own.len(), 11);
@@ -196,5 +196,5 @@ fn equal_buffers_of_layers_are_one_cell_that_opens_by_click_and_by_enter() {
     harness.run_ok();
     harness.key_press(Key::Enter);
     harness.run_ok();
-    assert_eq!(path(&harness), ["layer_*", "attn", "sub"], "the largest part is gone into");
+    assert_eq!(path(&harness), ["layer_*", "attn", "exp"], "the largest part is gone into");
 }
