@@ -2,14 +2,17 @@
 
 use std::borrow::Cow;
 
+/// As many scopes as most op names have.
+const USUALLY: usize = 12;
+
 /// Scopes and operation of an op name, without the wrappers of transformations.
 #[must_use]
 pub fn path(op_name: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
+    let mut parts = Vec::with_capacity(USUALLY);
     // The scope that the last part differentiated backward.
     let mut backward = "";
     // Merged operations have several names; the first is that of the result.
-    let op_name = op_name.split(';').next().unwrap_or(op_name);
+    let op_name = memchr::memchr(b';', op_name.as_bytes()).map_or(op_name, |end| &op_name[..end]);
     // This runs for every name of a program: few have brackets.
     let has_brackets = memchr::memchr(b'[', op_name.as_bytes()).is_some();
     for whole in split(op_name) {
@@ -22,7 +25,8 @@ pub fn path(op_name: &str) -> Vec<&str> {
             continue;
         }
         // jvp(layer_3), transpose(jvp(layer_3)), vmap(…): the scope is inside; jit(step) only names the function.
-        while let Some((wrapper, rest)) = part.split_once('(') {
+        while let Some(at) = part.bytes().position(|byte| byte == b'(') {
+            let (wrapper, rest) = (&part[..at], &part[at + 1..]);
             let Some(inner) = rest.strip_suffix(')') else { break };
             if matches!(wrapper, "jit" | "pjit" | "xla_call" | "pmap" | "shard_map") {
                 part = "";
@@ -36,8 +40,13 @@ pub fn path(op_name: &str) -> Vec<&str> {
         // What is recomputed has its scope twice: transpose(jvp(layer_3))/jvp(layer_3)/….
         let is_repeated = whole.starts_with("jvp(") && part == backward;
         backward = if whole.starts_with("transpose(") { part } else { "" };
-        if !is_repeated {
+        if is_repeated {
+            continue;
+        }
+        if part.bytes().any(|byte| byte == b'/') {
             parts.extend(part.split('/').filter(|part| !part.is_empty()));
+        } else {
+            parts.extend(Some(part).filter(|part| !part.is_empty()));
         }
     }
     parts
