@@ -75,7 +75,11 @@ impl ChosenLayouts {
         let at = program.buffers.instruction_of(buffer)?;
         let are_scores = || {
             let outline = program.buffer_node(buffer).map(|node| outline(&node.dimensions));
-            outline.is_some_and(|outline| softmax.are_whole_scores(&outline) || softmax.are_batched(&outline))
+            outline.is_some_and(|outline| {
+                softmax.are_whole_scores(&outline)
+                    || softmax.are_batched(&outline)
+                    || softmax.short_scores.contains(&outline)
+            })
         };
         self.decomposed_by(program, buffer)
             .or_else(|| self.fixed.get(&at).copied())

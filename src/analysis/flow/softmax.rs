@@ -32,6 +32,8 @@ const MOST_WIDER: i64 = 2;
 pub struct Softmax {
     /// Those with two equal large dimensions and others: a score for each pair of positions.
     pub scores: HashSet<Vec<i64>>,
+    /// The same of sequences that are shorter than a block of the kernels for attention.
+    pub short_scores: HashSet<Vec<i64>>,
     /// Those without, with their largest dimension: a score for each class.
     pub logits: Vec<(i64, Vec<i64>)>,
     /// Those without that one matrix product makes and another takes, with a batch and more: so do scores of some
@@ -70,7 +72,14 @@ impl Softmax {
             let dimensions = outline(&node.dimensions);
             // Where a picture's points have classes, the classes are what a softmax runs over.
             let summed = summed_over(program, at, &dimensions);
-            let positions = repeated(&dimensions).filter(|&d| d >= LEAST_POSITIONS);
+            let side = repeated(&dimensions);
+            if side.is_some_and(|side| side < LEAST_POSITIONS && summed.is_none_or(|size| size == side))
+                && dimensions.len() > 2
+                && products.include(&dimensions)
+            {
+                found.short_scores.insert(dimensions.clone());
+            }
+            let positions = side.filter(|&d| d >= LEAST_POSITIONS);
             let is_over = |positions: &i64| summed.is_none_or(|size| size == *positions);
             if positions.is_some_and(|positions| !is_over(&positions)) {
                 found.of_points.insert(dimensions.clone());
