@@ -1,10 +1,10 @@
 //! The layer that an operation belongs to where its name shows none: everything between two operations that read arguments
 //! of one layer, and of no other, is that layer's.
 
-use super::flow::label::{Label, Labels};
+use super::flow::label::{Label, Labels, backward};
 use super::layer_use::{LayerUse, Mark};
 use super::names::layer::Layers;
-use super::names::pass::{Pass, pass_of};
+use super::names::pass::Pass;
 use super::names::scope;
 use crate::model::{InstructionId, NO_ROW, Opcode, Program};
 
@@ -88,7 +88,7 @@ impl LayerOf {
             return label;
         }
         let kind_words = kind.map(|kind| format!("{kind}, ")).unwrap_or_default();
-        let pass = if pass_of(&name) == Pass::Backward && kind.is_none() { ", backward pass" } else { "" };
+        let pass = if kind.is_none() { backward(&name) } else { "" };
         let text = format!("{kind_words}{layer}/{}{pass}", scope::short(&name, PARTS));
         Some(Label { text, borrowed: name, kind, ..label.unwrap_or_default() })
     }

@@ -23,14 +23,9 @@ pub(super) fn other_result(program: &Program, value: &Value, op_name: &str) -> O
 pub fn own_name(program: &Program, value: Value) -> String {
     let made = computed(program, value);
     let whole = || {
-        let called = *program.instructions.called_by(made.at).first()?;
-        Some(
-            computed(
-                program,
-                Value::whole(root(program, called).filter(|_| opcode(program, made.at) == Opcode::FUSION)?),
-            )
-            .at,
-        )
+        let called =
+            program.instructions.called_by(made.at).first().filter(|_| opcode(program, made.at) == Opcode::FUSION);
+        Some(computed(program, Value::whole(root(program, *called?)?)).at)
     };
     let name = program.text.op_name(made.at);
     let inside = in_fusion(program, &made).or_else(|| if name.is_empty() { whole() } else { None });
