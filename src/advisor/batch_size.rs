@@ -348,7 +348,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             ));
         } else if micro == 1 {
             finding.advice.push(format!(
-                "micro-batches {results}, but their number has to divide the batch: only {now} of one sample do, while {} {unit} instead of {now} can be divided in two ({how})",
+                "micro-batches {results}, but their number has to divide the batch: {now} can only be split into micro-batches of one sample, while {} {unit} can be split in two ({how})",
                 now + 1
             ));
         }

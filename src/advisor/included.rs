@@ -46,6 +46,6 @@ pub(super) fn say(case: &ProgramContext<'_>, finding: &mut Finding, (named, save
     let parts = besides.iter().map(|&(bytes, what)| format!("{} of {what}", Bytes(bytes).short())).collect();
     let also = if finding.includes.len() > besides.len() { "also " } else { "" };
     let is_elsewhere = case.try_out(finding.edits()).peak_event != case.before.peak_event;
-    let why = if is_elsewhere { ", not live where the peak is then" } else { "" };
+    let why = if is_elsewhere { ", which are not live at the new peak" } else { "" };
     let _ = write!(finding.why, " The saving {also}includes {}{why}.", in_a_row(parts));
 }

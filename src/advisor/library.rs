@@ -160,7 +160,7 @@ impl Library {
     pub const fn constrain(self) -> &'static str {
         match self {
             Self::Keras => {
-                "`keras.distribution.distribute_tensor` on what each layer returns, or its layout in the `LayoutMap`"
+                "`keras.distribution.distribute_tensor` on what each layer returns, or an entry for its path with `/output` behind it in the `LayoutMap`"
             }
             _ => "`jax.lax.with_sharding_constraint(x, P(\"axis\"))`",
         }
@@ -414,6 +414,10 @@ impl Library {
     pub const fn shard_weights(self) -> &'static str {
         match self {
             Self::Keras => "shard them over the mesh: `keras.distribution.ModelParallel` with a `LayoutMap`",
+            // `eqx.filter_jit` takes no shardings.
+            Self::Equinox | Self::Haliax => {
+                "shard them over the mesh: `eqx.filter_shard` with a `NamedSharding` when they are made, and on the step's results"
+            }
             _ => {
                 "shard them over the mesh: `NamedSharding(mesh, P(\"axis\"))` in `in_shardings` and for the initial value"
             }

@@ -172,13 +172,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                     "hardly lower".to_owned()
                 };
                 let scores = case.held(&case.memory.wide_scores(case.program)).iter().map(|t| t.size).total();
-                let them = if case.is_worth(scores) {
-                    "all of them but attention scores, which most libraries keep in f32,"
-                } else {
-                    "all of them"
-                };
+                let but = if case.is_worth(scores) { " except attention scores (taken to stay f32)" } else { "" };
                 format!(
-                    " With {them} in bfloat16 the peak would be {about}{} lower, with temporaries alone {alone}.",
+                    " With all of them in bfloat16{but} the peak would be {about}{} lower, with temporaries alone {alone}.",
                     Bytes(all).short(),
                 )
             } else {

@@ -334,7 +334,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], ki
             let are_more = case.memory.summed_parts(case.program) > 1;
             let parts = if are_more { "more micro-batches" } else { "micro-batches" };
             let moved = if saved_inputs(case, held) {
-                format!(", or the inputs of the layers in the host's memory ({})", Library::of(case).offload_inputs())
+                format!(", or keeping the layers' inputs in the host's memory ({})", Library::of(case).offload_inputs())
             } else {
                 String::new()
             };

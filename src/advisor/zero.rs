@@ -89,12 +89,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             Bytes(bytes).short(),
         );
     }
-    finding.why.push_str(&case.counted_twice(&finding, &rows, (bytes, bytes - bytes / u64::from(holders))));
+    let results = case.counted_twice(&finding, &rows, (bytes, bytes - bytes / u64::from(holders)));
+    finding.why.push_str(&results);
     finding.advice.push(library.shard_state().to_owned());
     if with_weights {
         finding.advice.push(replicated::constrain_too(case));
     } else {
-        finding.advice.extend(weights_too(case, &rows, holders, saved));
+        let with_results = if results.is_empty() { "" } else { ", results that donation saves as well among it" };
+        finding.advice.extend(weights_too(case, &rows, holders, (saved, with_results)));
     }
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
@@ -102,7 +104,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// What dividing the weights as well comes to, where all devices hold the same of them and no other finding says so.
-fn weights_too(case: &ProgramContext<'_>, rows: &[usize], holders: u32, saved: u64) -> Option<String> {
+fn weights_too(
+    case: &ProgramContext<'_>,
+    rows: &[usize],
+    holders: u32,
+    (saved, with_results): (u64, &str),
+) -> Option<String> {
     if holders != case.program.devices() || !replicated::rows(case).is_empty() {
         return None;
     }
@@ -120,7 +127,7 @@ fn weights_too(case: &ProgramContext<'_>, rows: &[usize], holders: u32, saved: u
     let all_saved = if together.is_told() { case.saved(&together) } else { 0 };
     case.is_worth(all_saved.saturating_sub(saved)).then(|| {
         format!(
-            "the weights are the same on every device too: divided as well (FSDP), which gathers them layer by layer, it is {} less in all: {}",
+            "the weights are the same on every device too; dividing them as well (FSDP, which gathers them layer by layer) saves {} in all{with_results}: {}",
             Bytes(all_saved).short(),
             Library::of(case).shard_weights()
         )

@@ -359,16 +359,8 @@ impl Memory {
             ));
         }
         if self.rematerialised > 0 {
-            let full = ((if self.is_gpu { self.full_from() } else { RECOMPUTED_USUALLY }) * 100.0).round();
-            // Where little is left of the program, there is not as much to keep.
-            let is_small = self.capacity.is_some_and(|capacity| expected < capacity / 2);
-            let fills = if is_small {
-                String::new()
-            } else {
-                format!(", and may fill up to about {full} % of the memory itself")
-            };
             warnings.push(format!(
-                "{} named .remat: the compiler was already short of memory. Where there is room again it recomputes less{fills}: the verdict is more reliable than the margin",
+                "{} named .remat: the compiler was already short of memory. Where there is room again it recomputes less: the verdict is more reliable than the margin",
                 match self.rematerialised {
                     1 => "1 temporary is".to_owned(),
                     many => format!("{} temporaries are", thousands(many as u64)),

@@ -310,7 +310,7 @@ fn sentence(batch: &BatchReport) -> String {
             format!("No batch is predicted to fit{maybe}; it is {} {unit} now{parts}{guess}", count(batch.per_device))
         }
         0 if batch.per_device == 1 => {
-            format!("The batch cannot be smaller as it is divided: it is 1 {unit} now{parts}{guess}")
+            format!("The batch cannot be smaller, divided over the devices as it is: it is 1 {unit} now{parts}{guess}")
         }
         0 => format!(
             "With the batch alone changed, not even 1 {unit} fits; it is {} now{parts}{guess}",
