@@ -69,10 +69,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         needed(case, &held, vocabulary)
     );
     if is_remedied {
-        // All but what one chunk takes, and no more.
-        let is_as_meant = saved <= bytes && saved >= bytes - bytes / u64::from(PARTS);
-        if !is_as_meant {
-            finding.why.push_str(&case.unlike(&finding, bytes - bytes / u64::from(PARTS)));
+        let all_but_one = bytes - bytes / u64::from(PARTS);
+        if !(all_but_one..=bytes).contains(&saved) {
+            finding.why.push_str(&case.unlike(&finding, all_but_one));
         }
     } else {
         // Alone it is no way out.

@@ -269,13 +269,10 @@ fn in_another_order<'a>(case: &ProgramContext<'_>, t: &AtPeak, held: &[&'a AtPea
     case.is_worth(source.size).then_some(source)
 }
 
-/// Whether the inputs of layers, which a scan saves, are worth to be moved.
+/// Whether the inputs of layers, which a scan saves, are worth moving.
 fn saved_inputs(case: &ProgramContext<'_>, held: &[&AtPeak]) -> bool {
-    let labels = case.analysis.labels(case.program);
-    let is_input = |t: &&&AtPeak| {
-        let part = labels.role(case.program, t.buffer);
-        part.is_some_and(|part| part.role == Role::Saved && labels.is_input(case.program, part))
-    };
+    let stacks = &case.memory.kept.stacks;
+    let is_input = |t: &&&AtPeak| stacks.iter().any(|stack| stack.is_input && stack.family as usize == t.family);
     case.is_worth(held.iter().filter(is_input).map(|t| t.size).total())
 }
 

@@ -49,14 +49,14 @@ impl Residency {
     /// How the two differ, in words: `reserved from step 0, written at 5,843`, in the memory of an argument
     /// `in the memory of the donated argument params['w'], written at step 5,843`, or where others write the memory in
     /// place afterwards `updated in place up to step 1,544`. `None` if the memory is reserved exactly while it is written.
-    /// `argument` is the path of that argument, as [`argument_before`] finds it.
+    /// `argument` finds the path of that argument, as [`argument_before`] does.
     #[must_use]
-    pub fn difference(&self, unit: &str, argument: Option<&str>) -> Option<String> {
+    pub fn difference<'a>(&self, unit: &str, argument: impl FnOnce() -> Option<&'a str>) -> Option<String> {
         let number = |point: u32| point.to_string();
         if self.written.0 > self.reserved.0 {
             let [reserved, written] = [self.reserved.0, self.written.0].map(number);
             return Some(if self.in_argument {
-                let of = argument
+                let of = argument()
                     .map_or_else(|| "a donated argument".to_owned(), |path| format!("the donated argument {path}"));
                 format!("in the memory of {of}, written at {unit} {written}")
             } else {

@@ -119,9 +119,8 @@ impl Turn {
         let known = Layers::new(names.iter().map(String::as_str));
         // Two modules of equal names, inside each of many layers that the names do not show, are no layers.
         let labels = analysis.labels(program);
-        let is_none = known.is_empty();
-        let named = || names.par_iter().map(|name| known.of(name)).collect();
-        let layers: Vec<Option<Layer>> = if is_none { Vec::new() } else { named() };
+        let named: &[String] = if known.is_empty() { &[] } else { names };
+        let layers: Vec<Option<Layer>> = named.par_iter().map(|name| known.of(name)).collect();
         let used =
             few_layers(&layers).and_then(|named| LayerUse::of_more_than(named, program, labels, live.sequence()));
         let known = if used.is_some() { Layers::default() } else { known };

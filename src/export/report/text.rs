@@ -337,7 +337,9 @@ fn write_at_peak(out: &mut String, peak: &PeakReport, of_what: &str) {
             buffer.shape.as_deref().unwrap_or("")
         );
         let _ = writeln!(out, "{}", text.trim_end());
-        if let Some(words) = buffer.spans().and_then(|spans| spans.difference("step", buffer.in_memory_of.as_deref())) {
+        if let Some(words) =
+            buffer.spans().and_then(|spans| spans.difference("step", || buffer.in_memory_of.as_deref()))
+        {
             let _ = writeln!(out, "      {:>10}  {words}", "");
         }
         if *bytes_at_peak < buffer.bytes {

@@ -227,7 +227,7 @@ fn one(
         thousands(end.into())
     );
     if let Some(words) = spans
-        .and_then(|spans| spans.difference(unit, argument_before(scene.program, scene.analysis, &data.map, buffer)))
+        .and_then(|spans| spans.difference(unit, || argument_before(scene.program, scene.analysis, &data.map, buffer)))
     {
         spoken = format!("{spoken}; {words}");
     }

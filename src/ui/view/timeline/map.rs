@@ -430,7 +430,7 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     let unit = scene.map().axis.unit();
     let steps = format!("{kind}, {unit}s {} to {}", item.start, item.end);
     ui.label(text(steps, size::SMALL, Weight::Regular, theme.text2));
-    let argument = argument_before(program, scene.analysis, scene.map(), item.buffer);
+    let argument = || argument_before(program, scene.analysis, scene.map(), item.buffer);
     if let Some(words) = Residency::of(scene.map(), item.buffer).and_then(|spans| spans.difference(unit, argument)) {
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     }
