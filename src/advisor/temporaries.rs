@@ -8,7 +8,6 @@ use super::made_of::Kinds;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use super::{batch_size, fragmentation, layout_copy, padding, precision};
 use crate::analysis::class::Class;
-use crate::analysis::flow::label::COPY_OF;
 use crate::analysis::flow::loops::{Role, is_written_by_users};
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::scope::path;
@@ -351,9 +350,8 @@ fn cast_later(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
     let is_loop = case.program.instructions.opcode.contains(&Opcode::WHILE);
     let labels = case.analysis.labels(case.program);
     let is_cast = |t: &&&AtPeak| {
-        let label = labels.of(case.program, t.buffer).unwrap_or_default().text;
-        let path = label.strip_prefix(COPY_OF).map(str::trim_start);
-        let argument = path.and_then(|path| case.arguments().find(|argument| argument.1 == path));
+        let path = labels.of(case.program, t.buffer).unwrap_or_default().copy_of;
+        let argument = case.arguments().find(|argument| !path.is_empty() && argument.1 == path);
         let before = argument.and_then(|(row, ..)| case.node(case.memory.base[row].buffer));
         before.zip(case.node(t.buffer)).is_some_and(|(before, now)| {
             before.element_type != now.element_type && outline(&before.dimensions) == outline(&now.dimensions)

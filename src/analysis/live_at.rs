@@ -6,7 +6,8 @@
 use super::byte_owners::{self, Placed};
 use super::map::{MapBox, MemoryMap};
 use super::program::{ProgramAnalysis, SpaceAnalysis};
-use crate::model::{BufferId, Bytes, Category, Program};
+use super::flow::ALLOCATE;
+use crate::model::{BufferId, Bytes, Category, Opcode, Program};
 
 /// A buffer that holds memory at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct Residency {
     pub written: (u32, u32),
     /// Whether its memory is that of a donated argument, which holds the argument before.
     pub in_argument: bool,
+    /// Whether it is memory that was only allocated, in which a loop writes when it begins.
+    pub is_empty: bool,
 }
 
 impl Residency {
@@ -43,12 +46,31 @@ impl Residency {
         let held = map.held(buffer).unwrap_or(written);
         let reserved = if throughout { (0, map.points.saturating_sub(1).max(item.end)) } else { held };
         let in_argument = region.is_some_and(|region| region.category == Category::Parameter);
-        Some(Self { reserved, written, in_argument })
+        Some(Self { reserved, written, in_argument, is_empty: false })
+    }
+
+    /// As [`Self::of`], with what is known of memory that is only allocated.
+    #[must_use]
+    pub fn in_words_of(program: &Program, map: &MemoryMap, buffer: BufferId) -> Option<Self> {
+        Some(Self { is_empty: is_only_allocated(program, buffer), ..Self::of(map, buffer)? })
+    }
+
+    /// Whether it is an argument whose memory is still reserved at a point after its last read, for a result.
+    #[must_use]
+    pub const fn is_past(&self, point: u32) -> bool {
+        self.is_throughout() && self.in_argument && self.written.1 < point && self.reserved.1 > point
+    }
+
+    /// Whether it has its memory for the whole run, and its value from the beginning.
+    #[must_use]
+    pub const fn is_throughout(&self) -> bool {
+        self.reserved.0 == 0 && self.written.0 == 0
     }
 
     /// How the two differ, in words: `reserved from step 0, written at 5,843`, in the memory of an argument
     /// `in the memory of the donated argument params['w'], written at step 5,843`, or where others write the memory in
-    /// place afterwards `updated in place up to step 1,544`. `None` if the memory is reserved exactly while it is written.
+    /// place afterwards `updated in place up to step 1,544`; of memory that is only allocated `empty up to step 1,544`, of
+    /// donated arguments `last read at step 412`. `None` if the memory is reserved exactly while it is written.
     /// `argument` finds the path of that argument, as [`argument_before`] does.
     #[must_use]
     pub fn difference<'a>(&self, unit: &str, argument: impl FnOnce() -> Option<&'a str>) -> Option<String> {
@@ -63,10 +85,26 @@ impl Residency {
                 format!("reserved from {unit} {reserved}, written at {written}")
             });
         }
-        let is_throughout = self.reserved.0 == 0 && self.written.0 == 0;
-        (self.reserved.1 > self.written.1 && !is_throughout)
-            .then(|| format!("updated in place up to {unit} {}", number(self.reserved.1)))
+        if self.reserved.1 <= self.written.1 {
+            return None;
+        }
+        let last = number(self.written.1);
+        match (self.is_throughout(), self.is_empty) {
+            (true, _) => {
+                self.in_argument.then(|| format!("last read at {unit} {last}, its memory is kept for a result"))
+            }
+            (false, true) => Some(format!("empty up to {unit} {last}, when a loop begins to write it")),
+            (false, false) => Some(format!("updated in place up to {unit} {}", number(self.reserved.1))),
+        }
     }
+}
+
+/// Whether a buffer is memory that the compiler allocates before anything is written to it.
+fn is_only_allocated(program: &Program, buffer: BufferId) -> bool {
+    program.buffers.instruction_of(buffer).is_some_and(|at| {
+        program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL)
+            && program.text.custom_call_target(at) == ALLOCATE
+    })
 }
 
 /// Path of the argument that a buffer's memory holds before the buffer is written; `None` if it is that of none, or of a

@@ -340,7 +340,8 @@ fn scopes(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, opcod
     // What names itself by what it holds: a stack of a scan, a copy of an argument.
     let label = analysis.labels(program).of(program, buffer);
     if let Some(label) = label.as_ref().filter(|label| label.borrowed.is_empty()) {
-        if let Some(copied) = label.text.strip_prefix(COPY_OF) {
+        let copied = || label.text.strip_prefix(COPY_OF);
+        if let Some(copied) = Some(label.copy_of.as_str()).filter(|path| !path.is_empty()).or_else(copied) {
             let whole = || vec![same("copies of arguments".to_owned()), same(copied.to_owned())];
             return of_argument("copies of arguments", copied).unwrap_or_else(whole);
         }

@@ -14,7 +14,7 @@ use super::ProgramAnalysis;
 use super::flow::argument::entry_parameter;
 use super::flow::collective::{gathered_from, is_permute};
 use super::flow::copied_state::copied_into_loop;
-use super::flow::held::is_slice;
+use super::flow::held::{cast_to, is_slice};
 use super::flow::loops::{Loops, Role};
 use super::flow::other_result::gradient_beside;
 use super::flow::{Value, computed};
@@ -243,6 +243,8 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     {
         match (held.is_gathered, is_slice(program, buffer, &held)) {
             (true, _) => return (class, Reason::Gathered),
+            // The model's own cast of its inputs is the first of its activations.
+            (false, false) if class == Class::Input && cast_to(program, buffer, &held).is_some() => {}
             (false, false) => return (class, Reason::CopyOfArgument),
             (false, true) if class == Class::Weight => return (class, Reason::SliceOfArgument),
             (false, true) => {}

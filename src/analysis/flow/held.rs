@@ -5,7 +5,7 @@ use super::collective::{NamedBy, is_all_gather, named_by};
 use super::label::Labels;
 use super::{Value, opcode};
 use crate::analysis::names::scope;
-use crate::model::{BufferId, FastMap, InstructionId, Opcode, Program, ShapeNode};
+use crate::model::{BufferId, FastMap, InstructionId, Opcode, Program, Shape, ShapeNode};
 
 impl Labels {
     /// The argument that a value is a copy of, or that a collective has gathered into it.
@@ -68,4 +68,13 @@ pub fn is_slice(program: &Program, buffer: BufferId, held: &Held) -> bool {
     let own = program.buffer_node(buffer).filter(|node| !node.is_tuple()).map(ShapeNode::element_count);
     let whole = program.shape_of(held.parameter).map_or(0, |shape| shape.root().element_count());
     own.is_some_and(|own| own < whole)
+}
+
+/// The type that a buffer has the data of an argument in, where that is another than the argument's.
+#[must_use]
+pub fn cast_to(program: &Program, buffer: BufferId, held: &Held) -> Option<&'static str> {
+    let type_of = |node: &ShapeNode| Some(node.element_type).filter(|_| !node.is_tuple());
+    let own = program.buffer_node(buffer).and_then(type_of)?;
+    let whole = program.shape_of(held.parameter).map(Shape::root).and_then(type_of)?;
+    (own != whole).then(|| own.name())
 }

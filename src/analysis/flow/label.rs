@@ -9,10 +9,11 @@ use foldhash::fast::RandomState;
 use super::argument::moved_by;
 use super::argument_use::ArgumentUses;
 use super::by_softmax::{LOGITS, Softmaxes};
-use super::collective::{NamedBy, has_collectives, is_all_gather, is_exchange, named_by};
+use super::collective::{NamedBy, has_collectives, is_all_gather, named_by};
 use super::copied_state::copied_state;
+use super::held::cast_to;
 use super::kernel::kernel_behind;
-use super::like_weights::{has_dimensions_of, like_weights, like_whole_weights, weights_like};
+use super::like_weights::{like_weights, like_whole_weights, weights_like};
 use super::loops::{Loops, Part, Role};
 use super::next_value::{self, IN_PLACE, Returned, next_value};
 use super::operation::operation;
@@ -20,31 +21,28 @@ use super::other_result::{beside_operation, is_of_all, other_result};
 use super::product::is_product;
 use super::read_by::read_by;
 use super::steps::LoopSteps;
+use super::words::PARTS;
 pub use super::words::{Label, backward};
 use super::{Value, argument, handed_on, node_at, opcode, operand};
-use crate::analysis::names::argument::Hint;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::{is_number_of, is_plain, is_plain_part, named_scopes};
 use crate::analysis::names::scope;
 use crate::analysis::names::short_path::short_path;
 use crate::model::{BufferId, FastMap, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
-/// Most instructions visited when tracing what a value was made from.
-const MOST_LOOKED_AT: usize = 96;
-
 /// Most elements of a loop's state whose names are compared.
 const MOST_COMPARED: i64 = 256;
 
 /// What comes out of a loop over layers: forwards, and backwards.
-const OF_LAST_LAYER: &str = "output of the last layer";
-const OF_FIRST_LAYER: &str = "gradient of the first layer's input";
+pub(super) const OF_LAST_LAYER: &str = "output of the last layer";
+pub(super) const OF_FIRST_LAYER: &str = "gradient of the first layer's input";
 
 /// The short names of the arguments that instructions hold parts of, as far as they were looked for.
 #[derive(Debug, Default)]
 pub struct Arguments(HashMap<u32, Option<String>, RandomState>);
 
 impl Arguments {
-    fn of(&mut self, row: u32, find: impl FnOnce() -> Option<String>) -> Option<String> {
+    pub(super) fn of(&mut self, row: u32, find: impl FnOnce() -> Option<String>) -> Option<String> {
         self.0.entry(row).or_insert_with(find).clone()
     }
 }
@@ -123,7 +121,8 @@ impl Labels {
             if held.is_gathered {
                 return Some(Label::plain(format!("{GATHERED}: {path}")));
             }
-            let text = format!("{COPY_OF}{path}");
+            let cast = cast_to(program, buffer, &held).map(|kind| format!(", cast to {kind}"));
+            let text = format!("{COPY_OF}{path}{}", cast.unwrap_or_default());
             return Some(Label { copy_of: path, ..Label::plain(text) });
         }
         if let Some(name) = next_value(program, buffer, &value, &self.returned) {
@@ -141,6 +140,10 @@ impl Labels {
             None => (own, None),
         };
         let is_other = of_fusion.is_some();
+        if !is_plain(&own) && is_all_gather(program, at) {
+            let text = format!("{GATHERED}: {}{}", scope::short(&own, PARTS), backward(&own));
+            return Some(Label { borrowed: own, ..Label::plain(text) });
+        }
         if !is_plain(&own) {
             let name = own;
             let node = node_at(program, value.at, &value.index);
@@ -188,7 +191,7 @@ impl Labels {
         if own.contains("log_softmax") && own.ends_with("/sub") && pass_of(&own) != Pass::Backward {
             return Some(Label::plain("log-softmax of the logits".to_owned()));
         }
-        let Some(made_from) = self.made_from(program, &value, known) else {
+        let Some(origin) = self.origin(program, &value, known) else {
             if own.is_empty() && is_all_gather(program, at) {
                 return Some(Label::plain(GATHERED.to_owned()));
             }
@@ -210,8 +213,9 @@ impl Labels {
                 .or_else(|| start().and_then(|start| read_by(program, start)).map(Label::plain))
                 // As the parts of a weight's gradient that devices exchange while they add them up.
                 .or_else(|| {
-                    let node = node_at(program, at, &value.index).filter(|_| pass_of(&own) == Pass::Backward)?;
-                    Some(Label::plain(format!("shaped like {}{}", like_weights(program, node)?, backward(&own))))
+                    let is_backward = pass_of(&own) == Pass::Backward;
+                    let like = if is_backward { self.like_a_weight(program, &value) } else { None };
+                    Some(Label::plain(like?))
                 })
                 // A name that tells no part of the model is better than none.
                 .or_else(|| {
@@ -219,6 +223,7 @@ impl Labels {
                         .then(|| Label::borrowed(own.clone()))
                 });
         };
+        let made_from = &origin.name;
         if own.is_empty() && is_all_gather(program, at) {
             return Some(Label::plain(format!("{GATHERED}: {made_from}")));
         }
@@ -233,13 +238,16 @@ impl Labels {
             return Some(own);
         }
         // The name of all arguments tells less than what the fusion is named for.
-        if let Some(beside) = of_fusion.filter(|name| !is_plain(name) && is_of_all(program, &made_from)) {
+        if let Some(beside) = of_fusion.filter(|name| !is_plain(name) && is_of_all(program, made_from)) {
             return Some(beside_operation(&beside, own, &operation));
+        }
+        if let Some(gradient) = origin.gradient_before(program, &value, &own) {
+            return Some(Label::plain(gradient));
         }
         let says_nothing = is_plain_part(&operation);
         let is_end = [OF_LAST_LAYER, OF_FIRST_LAYER].contains(&made_from.as_str());
         let text = if is_end && (operation.is_empty() || says_nothing) {
-            made_from
+            origin.name
         } else if operation.is_empty() || is_number_of(&operation) || says_nothing {
             format!("made from {made_from}")
         } else {
@@ -503,102 +511,6 @@ impl Labels {
         is_own && self.loops.part(part.at, &value.index).is_some_and(|p| p.role == Role::Carry)
     }
 
-    /// Short name of the weight a value was made from: the argument in the nearest product, else the nearest argument.
-    fn made_from(&self, program: &Program, value: &Value, known: &mut Arguments) -> Option<String> {
-        // Part of an argument that is updated in place, such as one layer's of a cache, is what it was.
-        let made = opcode(program, super::computed(program, value.clone()).at);
-        let may_be = matches!(
-            made,
-            Opcode::FUSION | Opcode::SCATTER | Opcode::DYNAMIC_UPDATE_SLICE | Opcode::CUSTOM_CALL | Opcode::WHILE
-        );
-        let begun = may_be.then(|| super::beginning_of_part(program, value.clone())).flatten();
-        let begun = begun.filter(|begun| begun.is_updated);
-        let begun = begun.map(|begun| Value { at: begun.parameter, index: begun.index });
-        let updated = begun.and_then(|begun| self.argument_of(program, &begun, true));
-        if updated.is_some() {
-            return updated;
-        }
-        let mut waiting = std::collections::VecDeque::from([value.clone()]);
-        let mut seen: Vec<Value> = Vec::new();
-        let mut nearest: Option<String> = None;
-        while let Some(value) = waiting.pop_front() {
-            if seen.len() >= MOST_LOOKED_AT {
-                break;
-            }
-            if seen.contains(&value) {
-                continue;
-            }
-            seen.push(value.clone());
-            if let Some(next) = handed_on(program, &value) {
-                waiting.push_front(next);
-                continue;
-            }
-            let operands = program.instructions.operands_of(value.at);
-            if is_exchange(program, value.at) {
-                // What arrives from other devices is not what this one made.
-                continue;
-            }
-            if opcode(program, value.at) == Opcode::PARAMETER {
-                waiting.extend(self.loops.given(program, value.at));
-                continue;
-            }
-            if opcode(program, value.at) == Opcode::WHILE {
-                let part = self.loops.part(value.at, &value.index);
-                if let Some(argument) = copied_state(program, &self.loops, value.at, &value.index) {
-                    nearest = nearest.or_else(|| Some(program.text.op_name(argument)));
-                    continue;
-                }
-                if self.steps.of(value.at).are_layers() && part.is_some_and(|part| part.role == Role::Carry) {
-                    // What layers pass on is of all their weights.
-                    let is_backward = program.text.op_name(value.at).contains("transpose(");
-                    let end = if is_backward { OF_FIRST_LAYER } else { OF_LAST_LAYER };
-                    nearest = nearest.or_else(|| Some(end.to_owned()));
-                    continue;
-                }
-                // A product computed by a loop: the weight is in the loop's state.
-                let state = operand(program, value.at, 0)?;
-                let parts = program.instructions.operands_of(state).len() as i64;
-                let found = (0..parts.min(16)).find_map(|place| {
-                    let argument = self.argument(program, &Value { at: state, index: smallvec::smallvec![place] })?;
-                    is_matrix(program, state, place).then_some(argument)
-                });
-                if found.is_some() && part.is_none_or(|part| part.layers == 0) {
-                    return found;
-                }
-                continue;
-            }
-            let arguments: Vec<(u32, String)> = operands
-                .iter()
-                .filter(|&&row| row != NO_ROW)
-                .filter_map(|&row| {
-                    Some((row, known.of(row, || self.argument(program, &Value::whole(InstructionId(row))))?))
-                })
-                .collect();
-            let is_product = is_product(program, value.at);
-            // In a product, samples are what the weight is applied to, and a bias may have been added to one side of it.
-            let is_of_operand = |(row, name): &(u32, String)| {
-                let at = InstructionId(*row);
-                let is_bias = name.rsplit('/').next() == Some("bias");
-                self.holds_samples(program, at) || (is_bias && !has_dimensions_of(program, value.at, at))
-            };
-            let arguments: Vec<(u32, String)> =
-                arguments.into_iter().filter(|found| !is_product || !is_of_operand(found)).collect();
-            // The largest of several is the matrix; the others scale or shift.
-            let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
-            let largest = arguments.into_iter().max_by_key(|found| size(found.0)).map(|found| found.1);
-            if is_product {
-                if largest.is_some() {
-                    return largest;
-                }
-                // The inputs of a product whose weight is not found do not characterise its output.
-                continue;
-            }
-            nearest = nearest.or(largest);
-            waiting.extend(operands.iter().filter(|&&row| row != NO_ROW).map(|&row| Value::whole(InstructionId(row))));
-        }
-        nearest
-    }
-
     /// Whether a value is made by a product with a matrix among the arguments: features, not scores of two values.
     #[must_use]
     pub fn is_of_weight(&self, program: &Program, value: Value) -> bool {
@@ -617,19 +529,8 @@ impl Labels {
 
     /// Short name of the entry argument that a value holds a part of, traced through copies, casts, slices, gathers and
     /// loop state.
-    fn argument(&self, program: &Program, value: &Value) -> Option<String> {
+    pub(super) fn argument(&self, program: &Program, value: &Value) -> Option<String> {
         self.argument_of(program, value, true).map(|path| short_path(&path)).filter(|short| !short.is_empty())
-    }
-
-    /// Whether a value is a part of an argument that holds samples: by its name, or as a loop that is not one over layers
-    /// takes it slice by slice.
-    fn holds_samples(&self, program: &Program, at: InstructionId) -> bool {
-        let Some(argument) = argument::entry_parameter(program, &self.loops, &Value::whole(at), true) else {
-            return false;
-        };
-        let number = program.instructions.argument.get(argument.index()).copied().map(i64::from);
-        number.and_then(|number| self.steps.of_argument(number)).is_some_and(|steps| !steps.are_layers())
-            || matches!(Hint::of(&program.text.op_name(argument)), Hint::Samples)
     }
 
     /// The argument that a value is a whole copy of.
@@ -653,7 +554,7 @@ impl Labels {
     }
 
     /// The path of the entry argument that a value holds a part of, or all of.
-    fn argument_of(&self, program: &Program, value: &Value, with_parts: bool) -> Option<String> {
+    pub(super) fn argument_of(&self, program: &Program, value: &Value, with_parts: bool) -> Option<String> {
         let at = argument::entry_parameter(program, &self.loops, value, with_parts)?;
         // A scalar is not part of a model: it scales or fills. Integers are no values but places.
         let says_nothing = program
@@ -673,10 +574,6 @@ fn updated_argument(program: &Program, buffer: BufferId) -> Option<Label> {
 fn slice_text(dimensions: &[i64]) -> String {
     let words: Vec<String> = dimensions.iter().skip(1).map(ToString::to_string).collect();
     format!("[{}]", words.join(","))
-}
-
-fn is_matrix(program: &Program, state: InstructionId, place: i64) -> bool {
-    node_at(program, state, &[place]).is_some_and(|node| node.dimensions.iter().filter(|&&d| d > 1).count() >= 2)
 }
 
 /// What a fusion of one array only moves, as a whole.

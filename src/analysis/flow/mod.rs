@@ -14,11 +14,13 @@ pub mod label;
 mod like_weights;
 pub mod loops;
 pub mod loss_in_parts;
+mod made_from;
 pub mod made_of;
 pub mod next_value;
 pub mod norm_of_all;
 mod operation;
 pub mod other_result;
+mod partial_sum;
 pub mod product;
 mod read_by;
 pub mod results;
@@ -182,12 +184,15 @@ pub fn made_by(program: &Program, at: InstructionId) -> InstructionId {
     value.at
 }
 
+/// The call that allocates memory for what a loop fills.
+pub const ALLOCATE: &str = "AllocateBuffer";
+
 /// Whether a value is an array that holds nothing yet: one number everywhere, or memory that was only allocated.
 #[must_use]
 pub fn is_blank(program: &Program, value: &Value) -> bool {
     let at = value.at;
     match opcode(program, at) {
-        Opcode::CUSTOM_CALL => program.text.custom_call_target(at) == "AllocateBuffer",
+        Opcode::CUSTOM_CALL => program.text.custom_call_target(at) == ALLOCATE,
         // What is made of nothing is made of constants.
         Opcode::FUSION => {
             if !program.instructions.operands_of(at).is_empty() {

@@ -35,7 +35,7 @@ pub fn own_name(program: &Program, value: Value) -> String {
 /// The label of what a fusion makes beside what it is named for: the sum of a product with the input of its block, or what a
 /// norm reduces.
 pub(super) fn beside_operation(of_fusion: &str, own: String, operation: &str) -> Label {
-    let text = format!("{operation}, beside {}{}", scope::short(of_fusion, PARTS), backward(&own));
+    let text = format!("{operation}, computed with {}{}", scope::short(of_fusion, PARTS), backward(&own));
     Label { text, borrowed: own, ..Label::default() }
 }
 

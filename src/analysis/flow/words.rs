@@ -7,10 +7,14 @@ use crate::analysis::names::scope;
 /// How many parts of a framework op name a label has.
 pub(super) const PARTS: usize = 4;
 
-/// What is said behind the name of what the backward pass makes.
+/// What is said behind the name of what the backward pass makes, or computes again.
 #[must_use]
 pub fn backward(op_name: &str) -> &'static str {
-    if pass_of(op_name) == Pass::Backward { ", backward pass" } else { "" }
+    match pass_of(op_name) {
+        Pass::Backward => ", backward pass",
+        Pass::Recomputed => ", recomputed",
+        _ => "",
+    }
 }
 
 /// A label for a value, and what it is based on.

@@ -20,7 +20,7 @@ pub(super) fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport 
     let span = space.span(buffer);
     let live = analysis.live.as_ref().and_then(|live| live.of(buffer));
     let allocation = program.buffers.allocation_of(buffer);
-    let spans = live.and_then(|_| Residency::of(scene.map(), buffer));
+    let spans = live.and_then(|_| Residency::in_words_of(program, scene.map(), buffer));
     let classes = analysis.classes(program);
     BufferReport {
         id: program.buffers.number[row],
@@ -47,6 +47,7 @@ pub(super) fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport 
             .filter(|spans| spans.written.0 > spans.reserved.0)
             .and_then(|_| argument_before(program, analysis, scene.map(), buffer))
             .map(str::to_owned),
+        is_empty: spans.is_some_and(|spans| spans.is_empty),
         lifetime_from: analysis
             .lifetime_from(program, space, buffer)
             .filter(|_| !program.is_listing)

@@ -364,6 +364,9 @@ pub struct BufferReport {
     /// Path of the argument whose memory it is in, where it is written after that was read; absent for all others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_memory_of: Option<String>,
+    /// Whether it is memory that is only allocated until a loop begins to write it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_empty: bool,
     /// Where the live range comes from.
     pub lifetime_from: Option<&'static str>,
 }
@@ -385,7 +388,8 @@ impl BufferReport {
     /// Steps at which its memory is reserved and at which it is live; `None` if unknown.
     pub fn spans(&self) -> Option<Residency> {
         let in_argument = self.category == Category::Parameter.name();
-        Some(Residency { reserved: self.reserved?, written: (self.live_start?, self.live_end?), in_argument })
+        let written = (self.live_start?, self.live_end?);
+        Some(Residency { reserved: self.reserved?, written, in_argument, is_empty: self.is_empty })
     }
 }
 

@@ -6,6 +6,7 @@ use super::schema::{BufferReport, PeakBufferReport, PeakReport, ProfileReport, P
 use super::what_if::WhatIfReport;
 use super::words::{buffers, largest_of};
 use super::{caching_text, runtime_text};
+use crate::analysis::live_at::Residency;
 use crate::model::{Bytes, TpuGeneration, UnitSystem, percent, thousands};
 
 /// Writes the report as text.
@@ -337,9 +338,12 @@ fn write_at_peak(out: &mut String, peak: &PeakReport, of_what: &str) {
             buffer.shape.as_deref().unwrap_or("")
         );
         let _ = writeln!(out, "{}", text.trim_end());
-        if let Some(words) =
-            buffer.spans().and_then(|spans| spans.difference("step", || buffer.in_memory_of.as_deref()))
-        {
+        // Of arguments only where they are read no more.
+        let is_told = |spans: &Residency| {
+            !spans.is_throughout() || peak.step.is_some_and(|step| spans.is_past(step))
+        };
+        let spans = buffer.spans().filter(is_told);
+        if let Some(words) = spans.and_then(|spans| spans.difference("step", || buffer.in_memory_of.as_deref())) {
             let _ = writeln!(out, "      {:>10}  {words}", "");
         }
         if *bytes_at_peak < buffer.bytes {

@@ -218,7 +218,7 @@ fn one(
     painter.text(size_at, Align2::RIGHT_CENTER, context.short(Bytes(bytes)), small.clone(), theme.text2);
     let selected = context.shared.selected == Some(buffer);
     let response = ui.interact(sensed, ui.scope_id().with(("lifetime", row)), Sense::CLICK);
-    let spans = Residency::of(&data.map, buffer).filter(|_| group.is_none());
+    let spans = Residency::in_words_of(scene.program, &data.map, buffer).filter(|_| group.is_none());
     let unit = data.map.axis.unit();
     let mut spoken = format!(
         "{name} {}, {unit}s {} to {}",
