@@ -72,8 +72,7 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
         let is_one_of_several = value().is_some_and(|value| !value.index.is_empty()) && !own.is_empty();
         // Products of two values of each sample, such as of probabilities with values, have the samples in common.
         let is_of_argument = || value().is_none_or(|value| labels.is_of_argument(case.program, &value));
-        !is_score(t)
-            && ((own.ends_with("dot_general") && is_of_argument()) || (!is_one_of_several && is_of_weight()))
+        !is_score(t) && ((own.ends_with("dot_general") && is_of_argument()) || (!is_one_of_several && is_of_weight()))
     };
     let products: u64 = held.iter().filter(is_product).map(|t| t.size).total();
     // As of pictures that are enlarged by a product with the weights of the interpolation.

@@ -4,9 +4,9 @@
 //! Memory of a result is *reserved* from the first step to the last but *written* only later; both spans are given.
 
 use super::byte_owners::{self, Placed};
+use super::flow::ALLOCATE;
 use super::map::{MapBox, MemoryMap};
 use super::program::{ProgramAnalysis, SpaceAnalysis};
-use super::flow::ALLOCATE;
 use crate::model::{BufferId, Bytes, Category, Opcode, Program};
 
 /// A buffer that holds memory at a point.

@@ -8,16 +8,20 @@ use super::copied_state::copied_state;
 use super::label::{Arguments, Labels, OF_FIRST_LAYER, OF_LAST_LAYER};
 use super::like_weights::has_dimensions_of;
 use super::loops::Role;
+use super::other_result::in_fusion;
 use super::product::is_product;
 use super::{Value, computed, handed_on, node_at, opcode, operand};
 use crate::analysis::names::argument::Hint;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::is_plain_part;
 use crate::analysis::names::scope;
-use crate::model::{InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{FastSet, InstructionId, NO_ROW, Opcode, Program};
 
 /// Most instructions visited when tracing what a value was made from.
 const MOST_LOOKED_AT: usize = 96;
+
+/// Most instructions of a fusion that are visited for one of its results.
+const MOST_IN_FUSION: usize = 512;
 
 /// What a value was made from.
 pub(super) struct Origin {
@@ -98,6 +102,7 @@ impl Labels {
             }
             if opcode(program, value.at) == Opcode::PARAMETER {
                 waiting.extend(self.loops.given(program, value.at));
+                waiting.extend(self.saved_before(program, &value));
                 continue;
             }
             if opcode(program, value.at) == Opcode::WHILE {
@@ -127,6 +132,10 @@ impl Labels {
                 }
                 continue;
             }
+            // One of several results of a fusion may have nothing to do with what others are made of.
+            let own = own_operands(program, &value);
+            let is_product = own.as_ref().map_or_else(|| is_product(program, value.at), |own| own.1);
+            let operands = own.as_ref().map_or(operands, |own| &own.0);
             let arguments: Vec<(u32, String)> = operands
                 .iter()
                 .filter(|&&row| row != NO_ROW)
@@ -134,7 +143,6 @@ impl Labels {
                     Some((row, known.of(row, || self.argument(program, &Value::whole(InstructionId(row))))?))
                 })
                 .collect();
-            let is_product = is_product(program, value.at);
             // In a product, samples are what the weight is applied to, and a bias may have been added to one side of it.
             let is_of_operand = |(row, name): &(u32, String)| {
                 let at = InstructionId(*row);
@@ -159,6 +167,13 @@ impl Labels {
         nearest.map(|name| Origin { name, product: None })
     }
 
+    /// What the forward pass writes to a stack that it saves, of which a loop of the backward pass is given the whole.
+    fn saved_before(&self, program: &Program, value: &Value) -> Option<Value> {
+        let part = self.role_of(program, value).filter(|part| part.role == Role::Saved)?;
+        let own = self.loops.caller(program.computation_of(value.at)?)?;
+        part.written.clone().filter(|_| part.at != own)
+    }
+
     /// Whether a value is a part of an argument that holds samples: by its name, or as a loop that is not one over layers
     /// takes it slice by slice.
     fn holds_samples(&self, program: &Program, at: InstructionId) -> bool {
@@ -173,4 +188,29 @@ impl Labels {
 
 fn is_matrix(program: &Program, state: InstructionId, place: i64) -> bool {
     node_at(program, state, &[place]).is_some_and(|node| node.dimensions.iter().filter(|&&d| d > 1).count() >= 2)
+}
+
+/// What a fusion computes one of its several results from, as operands of the fusion, and whether a product is in between;
+/// `None` for all else.
+fn own_operands(program: &Program, value: &Value) -> Option<(Vec<u32>, bool)> {
+    let mut waiting = vec![in_fusion(program, value)?];
+    let mut seen: FastSet<InstructionId> = FastSet::default();
+    let (mut operands, mut has_product) = (Vec::new(), false);
+    while let Some(at) = waiting.pop() {
+        if seen.len() >= MOST_IN_FUSION {
+            return None;
+        }
+        if !seen.insert(at) {
+            continue;
+        }
+        has_product |= is_product(program, at);
+        if opcode(program, at) == Opcode::PARAMETER {
+            let place = usize::try_from(*program.instructions.argument.get(at.index())?).ok()?;
+            operands.push(operand(program, value.at, place)?.0);
+        }
+        let rows = program.instructions.operands_of(at).iter();
+        waiting.extend(rows.filter(|&&row| row != NO_ROW).map(|&row| InstructionId(row)));
+    }
+    operands.sort_unstable();
+    Some((operands, has_product))
 }

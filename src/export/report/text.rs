@@ -339,9 +339,7 @@ fn write_at_peak(out: &mut String, peak: &PeakReport, of_what: &str) {
         );
         let _ = writeln!(out, "{}", text.trim_end());
         // Of arguments only where they are read no more.
-        let is_told = |spans: &Residency| {
-            !spans.is_throughout() || peak.step.is_some_and(|step| spans.is_past(step))
-        };
+        let is_told = |spans: &Residency| !spans.is_throughout() || peak.step.is_some_and(|step| spans.is_past(step));
         let spans = buffer.spans().filter(is_told);
         if let Some(words) = spans.and_then(|spans| spans.difference("step", || buffer.in_memory_of.as_deref())) {
             let _ = writeln!(out, "      {:>10}  {words}", "");

@@ -60,7 +60,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         let (start, end) = data.map.held(buffer).unwrap_or((place.start, place.end));
         let alive = data.map.length(start, end);
         let argument = || argument_before(program, analysis, &data.map, buffer);
-        if let Some(words) = Residency::in_words_of(program, &data.map, buffer).and_then(|spans| spans.difference(unit, argument)) {
+        if let Some(words) =
+            Residency::in_words_of(program, &data.map, buffer).and_then(|spans| spans.difference(unit, argument))
+        {
             fact(ui, theme, "Memory", &words);
         }
         let at_peak = if (start..=end).contains(&space.peak_point()) { ", at peak" } else { "" };

@@ -431,7 +431,9 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     let steps = format!("{kind}, {unit}s {} to {}", item.start, item.end);
     ui.label(text(steps, size::SMALL, Weight::Regular, theme.text2));
     let argument = || argument_before(program, scene.analysis, scene.map(), item.buffer);
-    if let Some(words) = Residency::in_words_of(program, scene.map(), item.buffer).and_then(|spans| spans.difference(unit, argument)) {
+    if let Some(words) =
+        Residency::in_words_of(program, scene.map(), item.buffer).and_then(|spans| spans.difference(unit, argument))
+    {
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     }
     if let Some((shape, node)) = program.buffer_shape(item.buffer) {
