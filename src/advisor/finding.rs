@@ -207,6 +207,13 @@ impl Finding {
         }
     }
 
+    /// The same where something of it is always needed again: `up to 1.34 GiB less`.
+    #[must_use]
+    pub fn less_at_most(&self) -> String {
+        let less = self.less("");
+        if less.starts_with(|first: char| first.is_ascii_digit()) { format!("up to {less}") } else { less }
+    }
+
     /// By how much the peak falls, in words: `\u{2212}13.9 GiB`, `up to \u{2212}957 MiB`; empty if it does not.
     #[must_use]
     pub fn saving_in_words(&self, units: UnitSystem) -> String {

@@ -165,6 +165,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let of_weights = gathered.iter().filter(|t| classes.of(t.buffer) == Class::Weight).map(|t| t.size).total();
     let are_weights = of_weights as f64 > whole as f64 * NEARLY_ALL;
     let verb = |count: usize| if count == 1 { "takes" } else { "take" };
+    // What is a good part of what the title names has its advice.
+    let is_told = |part: u64| case.is_worth(part) || part.saturating_mul(4) >= whole.saturating_add(casts);
     finding.title = if whole.min(casts).saturating_mul(BESIDE) > whole.max(casts) && are_weights && !are_unpacked {
         let all = Bytes(whole.saturating_add(casts)).short();
         format!("Weights gathered from other devices, and copies of weights, take {all} at the peak")
@@ -231,7 +233,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         finding.why.push_str(GATHERED_AFTER_UPDATE);
     } else if gathered.len() > 1 && (of_one(&gathered, whole) || has_scan(case)) {
         keep_along(case, &mut finding, largest);
-    } else if of_weights.saturating_mul(2) < whole || !case.is_worth(whole) {
+    } else if of_weights.saturating_mul(2) < whole || !is_told(whole) {
         // Activations are gathered where they are needed whole; and of few bytes there is nothing to say.
     } else if gathered.len() > 1 && !case.memory.has_backward() {
         finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`".to_owned());
@@ -257,7 +259,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_narrow = |t: &&&AtPeak| case.node(t.buffer).is_some_and(|node| !node.element_type.is_wide_float());
     let narrow: u64 = copied.iter().filter(is_narrow).map(|t| t.size).total();
     let (wide, weights) = case.wide_of_weights();
-    if !are_unpacked && case.is_worth(casts) && narrow.saturating_mul(2) > casts && wide.saturating_mul(2) > weights {
+    if !are_unpacked && is_told(casts) && narrow.saturating_mul(2) > casts && wide.saturating_mul(2) > weights {
         finding.advice.push(
             if case.memory.kept.stacks.is_empty() && case.memory.summed_parts(case.program) > 1 {
                 "the compiler moves the cast of weights out of the loop over micro-batches; weights that are kept in bfloat16, with a 32-bit copy of them in the optimizer's state, need no cast"

@@ -46,6 +46,15 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         rows.len(),
         Bytes(bytes).short()
     );
+    let left = case.allocated().saturating_sub(bytes);
+    if case.severity() == Severity::Critical
+        && let Some(capacity) = case.memory.capacity
+    {
+        finding.why.push_str(match left.checked_sub(capacity) {
+            None | Some(0) => " Without them the program may fit.",
+            Some(_) => " That alone is not enough.",
+        });
+    }
     finding.is_guess = true;
     finding.at_most = Some("at most: data in transfer to or from the device still takes room".to_owned());
     finding.advice.push(Library::of(case).offload_state().to_owned());

@@ -23,7 +23,7 @@ use crate::model::{BufferId, Bytes, Device, ElementType, Program, ShapeNode, per
 pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/xla/errors/error_1000";
 
 /// What is saved of the bytes that a finding is about, as a share from and up to which it goes without saying.
-const LESS: f64 = 0.7;
+const LESS: f64 = 0.85;
 const NEARLY_ALL: f64 = 0.9;
 const MORE: f64 = 1.015;
 
@@ -465,7 +465,10 @@ impl<'a> ProgramContext<'a> {
         let others = of_both.saturating_sub(saved.0);
         let others = match others {
             _ if others <= of_both / NOT_TO_SPEAK_OF => String::new(),
-            _ => format!(", less {} that other values may then take", Bytes(others).short()),
+            _ => format!(
+                "; {} of that are set against what takes their place, such as weights that are gathered",
+                Bytes(others).short()
+            ),
         };
         format!(
             " The change shrinks the arguments ({}) and results that are not written in their place ({}, which donation saves as well), by {} together{others}.",

@@ -67,9 +67,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let what = listed(&names, 3);
     if with_weights {
         finding.title =
-            format!("Shard weights and optimizer state over the {holders} devices{over}: {}", finding.less(""));
+            format!("Shard weights and optimizer state over the {holders} devices{over}: {}", finding.less_at_most());
         finding.why = format!(
-            "{} of weights and optimizer state ({what}) is the same on {holds}. Sharded, each device keeps and updates its part, and gathers the weights where it needs them.",
+            "{} of weights and optimizer state ({what}) is the same on {holds}. Sharded, each device keeps and updates its part, and gathers the weights where it needs them, which takes some of that.",
             Bytes(bytes).short(),
         );
     } else {

@@ -337,7 +337,7 @@ fn by_flow(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) 
         // A single one counts for what it lies beside.
         let is_count = is_training && argument.node.is_some_and(|node| node.element_count() <= 1);
         if is_count && argument.is_whole() {
-            return (Class::Input, Reason::StateReturned);
+            return (Class::Input, Reason::NumberReturned);
         }
         if argument.is_whole() || (is_training && argument.node.is_some_and(|node| !is_float(node))) {
             return (Class::Input, Reason::IntegersReturned);
@@ -346,6 +346,7 @@ fn by_flow(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) 
             (_, true) if rank >= 3 && !shows_backward => (Class::Cache, Reason::WrittenInPlace),
             (true, _) if flow.serves_an_update(argument.number) => (Class::Optimizer, Reason::ServesUpdate),
             (true, _) if rank > 0 => (Class::Weight, Reason::UpdatedFromGradient),
+            (true, _) => (Class::Input, Reason::NumberReturned),
             _ => (Class::Input, Reason::StateReturned),
         };
     }
@@ -478,7 +479,12 @@ fn follow_neighbours(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Cla
     let weak = |reason: Reason| {
         matches!(
             reason,
-            Reason::Argument | Reason::NotReturned | Reason::StateReturned | Reason::Integers | Reason::NoProducts
+            Reason::Argument
+                | Reason::NotReturned
+                | Reason::StateReturned
+                | Reason::NumberReturned
+                | Reason::Integers
+                | Reason::NoProducts
         )
     };
     // Integer arrays of several dimensions that a training step does not return are data, whatever is

@@ -50,6 +50,8 @@ pub enum Reason {
     WrittenInPlace,
     /// Its next value is a result of a program that does not train.
     StateReturned,
+    /// One number that a program which trains counts on.
+    NumberReturned,
     /// Its next value is a result that no gradient reaches.
     WithoutGradient,
     /// Its next value is a result, but its elements are integers.
@@ -113,6 +115,7 @@ impl Reason {
             | Self::Argument
             | Self::NotReturned
             | Self::StateReturned
+            | Self::NumberReturned
             | Self::WithoutGradient
             | Self::NotOfSamples
             | Self::OfModules
@@ -146,6 +149,7 @@ impl Reason {
             Self::WrittenInPlace => "a part of it is written in each call, the rest stays",
             Self::WithoutGradient => "returned with new values that no gradient is part of",
             Self::StateReturned => "returned with new values, in a program that does not train",
+            Self::NumberReturned => "a single number that is returned with a new value",
             Self::IntegersReturned => "returned with new values, but integers are not trained",
             Self::NotReturned => "not returned by a program that trains",
             Self::TakenByLayers => "each layer of a loop takes its slice of it",

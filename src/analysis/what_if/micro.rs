@@ -245,7 +245,7 @@ impl State<'_> {
         let accumulators =
             memory.updated(self.program).fold(0u64, |sum, row| sum.saturating_add(memory.base[row].size));
         if let Some(family) = memory.gradient(self.program).filter(|_| accumulators > 0) {
-            self.added.push((accumulators, 0, 2 * memory.families.events, family));
+            self.sums_of_gradients = Some((accumulators, 0, 2 * memory.families.events, family));
         }
     }
 }

@@ -45,6 +45,7 @@ mod outer_loop;
 mod outlook;
 mod pages;
 mod pairs;
+mod peak_rows;
 mod postponed;
 mod prediction;
 mod put_off;

@@ -144,6 +144,7 @@ mod tests {
             is_bound: false,
             warnings: Vec::new(),
             scan_segments: None,
+            besides: Vec::new(),
             pairs: Vec::new(),
             sizes: Sizes::default(),
             placement: Placement::default(),

@@ -6,7 +6,7 @@ use super::outcome::Outcome;
 use super::saved_for_backward::ScanSegments;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, Packer, Placement};
-use crate::model::{BufferId, Bytes, UnitSystem, thousands};
+use crate::model::{Bytes, UnitSystem, thousands};
 
 /// How much of a [`Prediction`] is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -159,6 +159,8 @@ pub struct Prediction {
     pub names_nothing: bool,
     /// Changes that name nothing and are left out beside others, with the reason.
     pub left_out: Vec<(String, String)>,
+    /// Bytes that are expected at the peak besides what has memory there, or less, and why.
+    pub besides: Vec<(i64, &'static str)>,
     /// Whether the numbers are an upper bound where there is no prediction.
     pub is_bound: bool,
     /// Caveats, one sentence each.
@@ -451,26 +453,6 @@ impl Memory {
             top = top.max(self.capacity.map_or(0, |c| (c as f64 * self.full_from()) as u64).min(self.peak));
         }
         (Bytes(peak.saturating_sub(low).min(lowest.max(1))), Bytes(top))
-    }
-
-    /// Buffers live at the peak after some changes, largest first, with their bytes.
-    #[must_use]
-    pub fn at_peak(&self, prediction: &Prediction) -> Vec<(BufferId, Bytes)> {
-        let mut found: Vec<(BufferId, Bytes)> = self
-            .base
-            .iter()
-            .zip(&prediction.sizes.base)
-            .filter(|(_, size)| **size > 0)
-            .map(|(base, &size)| (base.buffer, Bytes(size)))
-            .collect();
-        let time = packing::most_live(&prediction.sizes.blocks).1;
-        for (block, &family) in prediction.sizes.blocks.iter().zip(&prediction.sizes.family) {
-            if block.size > 0 && block.start <= time && time <= block.end {
-                found.push((self.buffer_of_row(family), Bytes(block.size)));
-            }
-        }
-        found.sort_by_key(|&(buffer, size)| (std::cmp::Reverse(size), buffer));
-        found
     }
 
     /// Live bytes before each heap event and after the last, including always-live bytes.

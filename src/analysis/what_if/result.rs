@@ -6,13 +6,15 @@ use super::axis::{Axis, at_places};
 use super::edit::Edit;
 use super::memory::Memory;
 use super::outcome::Outcome;
+use super::peak_rows::PeakRow;
 use super::prediction::{Depth, Prediction};
 use crate::analysis::Scene;
 use crate::analysis::class::Class;
 use crate::analysis::contributors::{Contributor, contributors};
 use crate::analysis::map::TimeAxis;
+use crate::analysis::program::ProgramAnalysis;
 use crate::analysis::span_index::SpanIndex;
-use crate::model::{BufferId, Bytes, UnitSystem};
+use crate::model::{BufferId, Bytes, Program, UnitSystem};
 
 /// The predictions without and with a set of changes.
 pub struct WhatIfResult {
@@ -118,7 +120,7 @@ impl WhatIfResult {
         let over = (count(&curve_before), count(&curve_after));
         let at_peak = match edits {
             [] => Arc::clone(scene.contributors()),
-            _ => contributors(model, analysis, &rows_at_peak(&memory, &after)).into(),
+            _ => contributors_after(model, analysis, (&memory, &after)).into(),
         };
         let blocks = Blocks::new(&memory, &after, &axis, &classes);
         Self {
@@ -221,10 +223,30 @@ impl WhatIfResult {
     }
 }
 
-/// What is live at the peak of a prediction: arguments, results and constants, and the first buffer of each family, with
-/// their bytes after the changes.
-fn rows_at_peak(memory: &Memory, prediction: &Prediction) -> Vec<(BufferId, Bytes)> {
-    let base = memory.base.iter().zip(&prediction.sizes.base).map(|(base, &bytes)| (base.buffer, Bytes(bytes)));
-    let families = prediction.at_peak().map(|(family, bytes)| (memory.buffer_of_row(family), bytes));
-    base.chain(families).filter(|row| row.1 > Bytes::ZERO).collect()
+/// What has memory at the peak of a prediction, folded; what the changes add has rows of its own.
+fn contributors_after(
+    program: &Program,
+    analysis: &ProgramAnalysis,
+    (memory, prediction): (&Memory, &Prediction),
+) -> Vec<Contributor> {
+    let (added, own): (Vec<PeakRow>, Vec<PeakRow>) =
+        memory.at_peak(analysis, prediction).into_iter().partition(|row| row.added.is_some());
+    let own: Vec<(BufferId, Bytes)> = own.iter().map(|row| (row.buffer, row.bytes)).collect();
+    let mut found = contributors(program, analysis, &own);
+    for row in &added {
+        let words = row.added.unwrap_or_default();
+        if let Some(known) = found.iter_mut().find(|known| known.scope == words) {
+            known.bytes += row.bytes;
+            continue;
+        }
+        found.extend(
+            contributors(program, analysis, &[(row.buffer, row.bytes)]).into_iter().map(|alone| Contributor {
+                scope: words.to_owned(),
+                padding: Bytes::ZERO,
+                ..alone
+            }),
+        );
+    }
+    found.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.scope.cmp(&b.scope)));
+    found
 }

@@ -9,6 +9,7 @@ use super::edit::{Arguments, Edit};
 use super::lodgers::Lent;
 use super::memory::{Item, Memory, Owner};
 use super::named::{ArgumentRows, NamedBy, class_named};
+use super::peak_rows::Added;
 use super::resize;
 use super::saved_for_backward::{ScanSegments, is_among};
 use super::shapes::{Changed, Known};
@@ -64,6 +65,8 @@ pub struct State<'a> {
     pub(super) again: Vec<(u32, u32, u32)>,
     /// Blocks that the unchanged program does not have: bytes, first and last time, and the family they come from.
     pub(super) added: Vec<(u64, u32, u32, u32)>,
+    /// The same of the sums of all gradients, over the parts of a batch.
+    pub(super) sums_of_gradients: Option<(u64, u32, u32, u32)>,
     /// The same of what is computed again, with the bytes that it takes if nothing else changes.
     pub(super) made_again: Vec<(u64, u32, u32, u32)>,
     /// Families of stacks that scans save now and whose steps compute them again: family, steps, and when the backward
@@ -152,6 +155,8 @@ pub struct Sizes {
     pub blocks: Vec<Block>,
     /// Family of each block.
     pub family: Vec<u32>,
+    /// What the blocks behind those of the families are, which are added.
+    pub added: Vec<Added>,
 }
 
 impl Sizes {
@@ -181,6 +186,7 @@ impl<'a> State<'a> {
             in_blocks: Vec::new(),
             again: Vec::new(),
             added: Vec::new(),
+            sums_of_gradients: None,
             made_again: Vec::new(),
             again_in_scans: Vec::new(),
             scan_segments: None,
@@ -662,18 +668,22 @@ impl<'a> State<'a> {
         let mut blocks: Vec<Block> =
             families.iter().zip(self.spans.iter()).map(|(&size, &(start, end))| Block { size, start, end }).collect();
         let mut family: Vec<u32> = (0..blocks.len() as u32).collect();
-        for &(row, start, end) in &self.again {
-            blocks.push(Block { size: families[row as usize], start, end });
-            family.push(row);
+        let block = |&(size, start, end, row): &(u64, u32, u32, u32)| (Block { size, start, end }, row);
+        let again = self.again.iter().map(|&(row, start, end)| block(&(families[row as usize], start, end, row)));
+        let more = [
+            (Added::Buffer, again.collect()),
+            (Added::Buffer, self.added.iter().map(block).collect()),
+            (Added::Sums, self.sums_of_gradients.iter().map(block).collect()),
+            (Added::Recomputation, made_again.iter().map(block).collect::<Vec<_>>()),
+            (Added::Rows, self.blocks_of_sums()),
+            (Added::RandomBits, self.blocks_of_random_bits()),
+        ];
+        let mut added: Vec<Added> = Vec::new();
+        for (kind, rows) in more {
+            added.extend(rows.iter().map(|_| kind));
+            family.extend(rows.iter().map(|row| row.1));
+            blocks.extend(rows.iter().map(|row| row.0));
         }
-        for &(size, start, end, row) in self.added.iter().chain(&made_again) {
-            blocks.push(Block { size, start, end });
-            family.push(row);
-        }
-        for (block, row) in self.blocks_of_sums().into_iter().chain(self.blocks_of_random_bits()) {
-            blocks.push(block);
-            family.push(row);
-        }
-        Sizes { base, blocks, family }
+        Sizes { base, blocks, family, added }
     }
 }

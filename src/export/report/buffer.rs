@@ -9,7 +9,7 @@ use crate::model::{BufferId, Bytes};
 
 /// A buffer at a peak, with its bytes there.
 pub(super) fn standing(scene: Scene<'_>, (buffer, bytes): (BufferId, Bytes)) -> PeakBufferReport {
-    PeakBufferReport { bytes_at_peak: bytes.0, buffer: buffer_report(scene, buffer) }
+    PeakBufferReport { bytes_at_peak: bytes.0, added: None, buffer: buffer_report(scene, buffer) }
 }
 
 /// The report's row for one buffer.

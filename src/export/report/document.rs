@@ -6,7 +6,7 @@ use super::what_if::WhatIfReport;
 use super::words::{buffers, largest_of};
 use super::{caching_text, runtime_text};
 use crate::export::document::{Block, Document, Line, Table, Tone};
-use crate::model::{Bytes, capitalised, percent};
+use crate::model::{Bytes, UnitSystem, capitalised, percent};
 
 /// The report as a document.
 pub fn document(report: &Report) -> Document {
@@ -127,7 +127,7 @@ fn add_at_peak(out: &mut Document, peak: &PeakReport) {
     let which = largest_of(peak.buffers.len(), peak.buffer_count);
     table.caption =
         format!("{}{}", capitalised(peak.place()), which.map(|which| format!(", {which}")).unwrap_or_default());
-    for &PeakBufferReport { bytes_at_peak, ref buffer } in &peak.buffers {
+    for &PeakBufferReport { bytes_at_peak, ref buffer, .. } in &peak.buffers {
         table.row([
             Line::size(bytes_at_peak),
             Line::from(percent(bytes_at_peak, peak.bytes.unwrap_or(0))).sorted_by(bytes_at_peak.into()),
@@ -167,13 +167,26 @@ fn add_left(out: &mut Document, what_if: &WhatIfReport) {
     let which = largest_of(what_if.at_peak.len(), what_if.at_peak_count);
     out.paragraph(format!("Left at the peak{}:", which.map(|which| format!(", {which}")).unwrap_or_default()));
     let mut table = Table::new([">size", ">without the changes", "op", "shape without the changes", "buffer"]);
-    for &PeakBufferReport { bytes_at_peak, ref buffer } in &what_if.at_peak {
+    for &PeakBufferReport { bytes_at_peak, ref buffer, added } in &what_if.at_peak {
+        if let Some(words) = added {
+            table.row([Line::size(bytes_at_peak), Line::size(0), Line::from(words), Line::code(""), Line::code("")]);
+            continue;
+        }
         table.row([
             Line::size(bytes_at_peak),
             Line::size(buffer.bytes),
             Line::from(buffer.in_words()),
             Line::code(buffer.shape.as_deref().unwrap_or_default()),
             Line::code(&buffer.name),
+        ]);
+    }
+    for &(bytes, why) in &what_if.besides {
+        table.row([
+            Line::from(UnitSystem::Binary.signed(bytes.into())),
+            Line::from(""),
+            Line::from(format!("besides: {why}")),
+            Line::code(""),
+            Line::code(""),
         ]);
     }
     out.table(table);

@@ -315,6 +315,10 @@ impl PeakReport {
 pub struct PeakBufferReport {
     /// The bytes that count for it: its size, less what others share of its memory.
     pub bytes_at_peak: u64,
+    /// What the changes add, where it is no buffer of the program: `sums of all gradients`. The buffer is one that it goes
+    /// with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<&'static str>,
     /// The buffer.
     #[serde(flatten)]
     pub buffer: BufferReport,

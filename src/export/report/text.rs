@@ -304,13 +304,20 @@ fn write_left(out: &mut String, what_if: &WhatIfReport) {
     let (shown, all) = (what_if.at_peak.len(), what_if.at_peak_count);
     let which = largest_of(shown, all).unwrap_or_else(|| format!("all {all}"));
     let _ = writeln!(out, "      left at the peak, {which} (names and shapes are those without the changes)");
-    for PeakBufferReport { bytes_at_peak, buffer } in &what_if.at_peak {
+    for PeakBufferReport { bytes_at_peak, added, buffer } in &what_if.at_peak {
+        if let Some(words) = added {
+            let _ = writeln!(out, "        {:>10}  {words}, 0 B before", short(*bytes_at_peak));
+            continue;
+        }
         let before =
             if *bytes_at_peak == buffer.bytes { String::new() } else { format!(", {} before", short(buffer.bytes)) };
         let shape = buffer.shape.as_deref().unwrap_or_default();
         let (name, own_name) = buffer.names();
         let text = format!("        {:>10}  {name}  {shape}  {own_name}{before}", short(*bytes_at_peak));
         let _ = writeln!(out, "{}", text.trim_end());
+    }
+    for &(bytes, why) in &what_if.besides {
+        let _ = writeln!(out, "        {:>10}  besides: {why}", UnitSystem::Binary.signed(bytes.into()));
     }
 }
 
@@ -329,7 +336,7 @@ fn write_at_peak(out: &mut String, peak: &PeakReport, of_what: &str) {
     };
     let names = width(&|buffer| buffer.names().0.chars().count());
     let shapes = width(&|buffer| buffer.shape.as_deref().unwrap_or_default().chars().count());
-    for PeakBufferReport { bytes_at_peak, buffer } in &peak.buffers {
+    for PeakBufferReport { bytes_at_peak, buffer, .. } in &peak.buffers {
         let (name, own_name) = buffer.names();
         let text = format!(
             "      {:>10}  {:<12}  {name:<names$}  {:<shapes$}  {own_name}",

@@ -63,6 +63,9 @@ pub struct WhatIfReport {
     pub at_peak: Vec<PeakBufferReport>,
     /// How many there are.
     pub at_peak_count: usize,
+    /// Bytes that are expected at the peak besides those, or less, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub besides: Vec<(i64, &'static str)>,
     /// Whether its bytes may be shown to people.
     #[serde(skip)]
     pub is_told: bool,
@@ -161,10 +164,15 @@ fn of_edits(scene: Scene<'_>, options: &Options, edits: &[Edit]) -> WhatIfOutcom
         let sentence = outcome.sentence(scene.memory().capacity, UnitSystem::Binary);
         return Err(Unpredicted { why: why.clone(), sentence, names_nothing: outcome.names_nothing });
     }
-    let left = if outcome.is_told() { scene.memory().at_peak(&outcome) } else { Vec::new() };
+    let left = if outcome.is_told() { scene.memory().at_peak(scene.analysis, &outcome) } else { Vec::new() };
     Ok(WhatIfReport {
-        at_peak: left.iter().take(options.rows()).map(|row| standing(scene, *row)).collect(),
+        at_peak: left
+            .iter()
+            .take(options.rows())
+            .map(|row| PeakBufferReport { added: row.added, ..standing(scene, (row.buffer, row.bytes)) })
+            .collect(),
         at_peak_count: left.len(),
+        besides: if outcome.is_told() { outcome.besides.clone() } else { Vec::new() },
         edits: edits.iter().map(ToString::to_string).collect(),
         left_out: outcome.left_out.clone(),
         peak_bytes: outcome.peak,

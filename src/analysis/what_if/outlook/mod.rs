@@ -80,6 +80,8 @@ pub(super) struct Outlook<'t, 'a> {
     is_filled: bool,
     /// Bytes up to which it may take, whatever else is expected.
     most: u64,
+    /// What is expected at the peak besides the blocks, and why.
+    besides: Vec<(i64, &'static str)>,
     /// Whether a division leaves the range so wide that it says nothing.
     is_open: bool,
 }
@@ -152,6 +154,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
             unfilled: expected,
             is_filled: false,
             most: 0,
+            besides: Vec::new(),
             is_open: false,
         }
     }
@@ -166,6 +169,13 @@ impl<'t, 'a> Outlook<'t, 'a> {
         for bytes in [&mut self.expected, &mut self.online, &mut self.best, &mut self.packed, &mut self.peak] {
             *bytes = bytes.saturating_sub(less);
         }
+        self.add_besides(-(less as i64), "not all of these arrays as large as the logits are live at once");
+    }
+
+    fn add_besides(&mut self, bytes: i64, why: &'static str) {
+        if bytes != 0 {
+            self.besides.push((bytes, why));
+        }
     }
 
     /// Adds what gradients of weights take that are put off, where the blocks do not have it: as much as there is room for.
@@ -176,6 +186,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         for bytes in [&mut self.expected, &mut self.online, &mut self.best, &mut self.packed, &mut self.peak] {
             *bytes = bytes.saturating_add(more);
         }
+        self.add_besides(more as i64, "gradients of weights that the compiler puts off");
     }
 
     /// Where there is not room for all of it, the compiler computes again only as much as it must.
@@ -188,7 +199,9 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let filled = usual.min(now).min(brought_back).max(self.expected);
         (self.unfilled, self.is_filled) = (self.unfilled.min(self.expected), filled > self.expected);
         // Whatever the packer: next to nothing of it is lost between blocks.
-        self.peak = self.peak.saturating_add(filled.saturating_sub(least));
+        let more = filled.saturating_sub(least);
+        self.peak = self.peak.saturating_add(more);
+        self.add_besides(more as i64, "what the compiler has room to keep, and does not compute again");
         self.expected = self.expected.max(filled);
         self.best = self.best.max(self.expected);
         self.packer = Packer::Fallback;
@@ -214,6 +227,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         for bytes in [&mut self.expected, &mut self.online, &mut self.best, &mut self.packed, &mut self.peak] {
             *bytes = bytes.saturating_add(copies);
         }
+        self.add_besides(copies as i64, "copies of the weights, into which new values are gathered");
     }
 
     /// Where checkpoints would take more than they save, as where nothing is kept for a backward pass, the compiler keeps
@@ -227,7 +241,9 @@ impl<'t, 'a> Outlook<'t, 'a> {
             self.expected = memory.allocated;
             self.online = self.online.min(self.expected);
             self.best = self.best.min(self.expected);
+            let less = self.peak.saturating_sub(memory.peak);
             self.peak = self.peak.min(memory.peak);
+            self.add_besides(-(less as i64), "what checkpoints would add, where the compiler keeps what it has");
         }
     }
 
@@ -377,6 +393,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
             warnings,
             scan_segments: state.scan_segments,
             pairs: state.pairs.clone(),
+            besides: self.besides,
             sizes: Sizes::default(),
             placement: self.placement,
         }

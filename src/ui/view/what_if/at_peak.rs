@@ -48,6 +48,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, result: &WhatIfResult) {
             context.select(largest);
         }
     }
+    for &(bytes, why) in &result.after.besides {
+        let words = format!("{} besides: {why}", units.signed(bytes.into()));
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+    }
     if result.at_peak.len() > ROWS {
         let rest = result.at_peak[ROWS..].iter().fold(0u64, |sum, row| sum.saturating_add(row.bytes.0));
         let words = format!("and {} more, {}", result.at_peak.len() - ROWS, units.short(crate::model::Bytes(rest)));

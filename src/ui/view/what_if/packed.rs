@@ -130,9 +130,15 @@ pub fn show(
     let now = result.after.sizes.blocks[piece.block].size;
     let was = family.map_or_else(|| scene.program.buffers.size_of(buffer).0, |family| family.size);
     response.on_hover_ui_at_pointer(|ui| {
-        let label = scene.analysis.label(scene.program, buffer).map(|label| label.text);
-        let name = label.unwrap_or_else(|| scene.program.buffer_name(buffer));
+        let added = result.after.sizes.added_as(piece.block).map(str::to_owned);
+        let label = || scene.analysis.label(scene.program, buffer).map(|label| label.text);
+        let is_added = added.is_some();
+        let name = added.or_else(label).unwrap_or_else(|| scene.program.buffer_name(buffer));
         ui.label(text(name, size::BODY, Weight::SemiBold, theme.text));
+        if is_added {
+            ui.label(text(units.short(Bytes(now)), size::BODY, Weight::Medium, theme.text));
+            return;
+        }
         if let Some((shape, node)) = scene.program.buffer_shape(buffer) {
             ui.label(text(shape.short_text_of(node), size::SMALL, Weight::Mono, theme.text2));
         }
