@@ -115,10 +115,15 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 _ => "",
             };
             // What a loop has written since is no copy any more, but for its layout it would be in the argument's memory.
-            let how =
-                if copied_argument(case, t.buffer).is_some() { "is copied to" } else { "a loop carries it on as" };
+            let is_copy = copied_argument(case, t.buffer).is_some();
+            let how = if is_copy { "is copied to" } else { "a loop carries it on as" };
+            let twice = if is_copy {
+                "While both are live, it is in memory twice."
+            } else {
+                "The memory of the argument itself is kept beside it, though it may be read no more."
+            };
             format!(
-                "`{path}` arrives as {}, and {how} {}{}. While both are live, it is in memory twice.",
+                "`{path}` arrives as {}, and {how} {}{}. {twice}",
                 text(base.buffer),
                 text(t.buffer),
                 match found.len() {

@@ -514,7 +514,7 @@ impl Library {
                 "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`), called through `torchax.interop.call_jax`; `torch.nn.functional.scaled_dot_product_attention` computes all scores in torchax 0.0.13"
             }
             (Self::Tunix, _) => {
-                "splash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`) in the model's attention, or Tunix' `use_flash_attention=True` where the model's configuration has it; its `remat_config=RematConfig.BLOCK` computes the attention of each layer again instead"
+                "splash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`) in the model's attention; Tunix' `remat_config=RematConfig.BLOCK` computes the attention of each layer again instead"
             }
             _ => {
                 "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`)"
@@ -596,7 +596,7 @@ mod tests {
     fn words_are_those_that_a_library_has() {
         assert!(Library::Keras.other_generator().is_none());
         assert!(Library::Keras.shard_weights().contains("LayoutMap"));
-        assert!(Library::Tunix.blockwise_attention(None).contains("use_flash_attention"));
+        assert!(Library::Tunix.blockwise_attention(None).contains("RematConfig.BLOCK"));
         let own = Library::Keras.blockwise_attention(Some(KerasAttention::Operation));
         assert!(own.contains("dot_product_attention"), "{own}");
         for library in [Library::Equinox, Library::Haiku, Library::Torchax, Library::Jax] {

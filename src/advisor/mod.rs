@@ -6,6 +6,7 @@ mod arguments;
 mod attention;
 pub mod batch_size;
 pub mod chips;
+mod collected_cache;
 mod debug_callback;
 mod donation;
 mod duplicate;
@@ -86,6 +87,7 @@ pub const PROGRAM_RULES: &[ProgramRule] = &[
     ProgramRule { name: activations::NAME, run: activations::run },
     ProgramRule { name: precision::NAME, run: precision::run },
     ProgramRule { name: frozen::NAME, run: frozen::run },
+    ProgramRule { name: collected_cache::NAME, run: collected_cache::run },
     ProgramRule { name: state_in_place::NAME, run: state_in_place::run },
     ProgramRule { name: arguments::NAME, run: arguments::run },
     ProgramRule { name: fragmentation::NAME, run: fragmentation::run },

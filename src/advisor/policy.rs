@@ -86,7 +86,8 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
     }
     // What the compiler computes again by itself, a checkpoint would keep.
     let is_known = case.is_worth(products) && case.memory.rematerialised == 0;
-    let of_them = if is_known { format!(" ({} of what is kept now)", Bytes(products).short()) } else { String::new() };
+    let of_them =
+        if is_known { format!(" (at least {} of what is kept now)", Bytes(products).short()) } else { String::new() };
     let and_scores = if are_scores_kept { ", including attention scores" } else { "" };
     let but = if case.has_experts() { ", but not those of experts," } else { "" };
     Some(format!(

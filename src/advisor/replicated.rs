@@ -152,6 +152,17 @@ fn what_they_are(case: &ProgramContext<'_>, twins: &[&AtPeak]) -> &'static str {
     }
 }
 
+/// Share by which what is divided may be off the part that is left of it, to be that part exactly.
+const EXACTLY: f64 = 0.005;
+
+/// Whether a finding's changes leave just the part of the arguments that is a device's, and no padding takes some of it.
+fn shrinks_exactly(case: &ProgramContext<'_>, finding: &Finding, whole: u64) -> bool {
+    let after = case.try_out(finding.edits());
+    let less = case.before.base.0.saturating_sub(after.base.0) as f64;
+    let wanted = (whole - whole / u64::from(case.program.devices().max(1))) as f64;
+    less >= wanted * (1.0 - EXACTLY)
+}
+
 /// Looks for large replicated arguments.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let large = rows(case);
@@ -206,9 +217,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         )
     };
     finding.why = format!(
-        "{} {} not sharded over the mesh. Sharded {devices} ways, these arguments shrink by exactly that factor{}.",
+        "{} {} not sharded over the mesh. Sharded {devices} ways, these arguments shrink by {} factor{}.",
         listed(&names, FEW_NAMES),
         if names.len() == 1 { "is" } else { "are" },
+        if shrinks_exactly(case, &finding, whole) { "exactly that" } else { "about that" },
         if twin_bytes > 0 {
             format!(
                 "; {} of temporaries of the same shapes{} may shrink with them: up to {} more",

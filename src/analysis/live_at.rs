@@ -44,8 +44,11 @@ impl Residency {
         let region = map.regions.get(item.region as usize);
         let throughout = region.is_some_and(|region| region.always_live);
         let held = map.held(buffer).unwrap_or(written);
+        let is_constant = region.is_some_and(|region| region.category == Category::Constant);
         let reserved = if throughout { (0, map.points.saturating_sub(1).max(item.end)) } else { held };
         let in_argument = region.is_some_and(|region| region.category == Category::Parameter);
+        // Constants are there from the beginning.
+        let written = if is_constant { reserved } else { written };
         Some(Self { reserved, written, in_argument, is_empty: false })
     }
 

@@ -16,7 +16,7 @@ use super::flow::collective::{gathered_from, is_permute};
 use super::flow::copied_state::copied_into_loop;
 use super::flow::held::{cast_to, is_slice};
 use super::flow::loops::{Loops, Role};
-use super::flow::other_result::gradient_beside;
+use super::flow::other_result::{gradient_beside, own_name};
 use super::flow::{Value, computed};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
@@ -243,8 +243,14 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     {
         match (held.is_gathered, is_slice(program, buffer, &held)) {
             (true, _) => return (class, Reason::Gathered),
-            // The model's own cast of its inputs is the first of its activations.
-            (false, false) if class == Class::Input && cast_to(program, buffer, &held).is_some() => {}
+            // The model's own cast of its inputs is the first of its activations, where it is kept.
+            (false, false)
+                if class == Class::Input
+                    && cast_to(program, buffer, &held).is_some()
+                    && is_kept(analysis, buffer, backward) =>
+            {
+                return (Class::Activation, Reason::KeptForBackward);
+            }
             (false, false) => return (class, Reason::CopyOfArgument),
             (false, true) if class == Class::Weight => return (class, Reason::SliceOfArgument),
             (false, true) => {}
@@ -257,6 +263,8 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     // What a loop gathers is one step's part of a stack; in a product whose parts are exchanged while others are computed,
     // devices hand on what they have of a weight.
     let filled_in = labels.pass_filled_in(program, &own);
+    let of_fusion = own.clone();
+    let is_gradient = |own: &Value| !own.index.is_empty() && pass_of(&own_name(program, own.clone())) == Pass::Backward;
     let part = labels.has_collectives.then(|| {
         let value = computed(program, own);
         gathered_from(program, value.clone()).or_else(|| is_permute(program, value.at).then_some(value))
@@ -279,12 +287,16 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
                 None => (Class::Activation, Reason::Recomputed),
             }
         }
+        // Of a loss's several results one may be the gradient of the logits, whatever the fusion is named for.
+        Some(Pass::Forward) if is_gradient(&of_fusion) => (Class::Gradient, Reason::Backward),
         Some(Pass::Forward) => {
-            let Some(backward) = backward else { return nothing };
-            let end = analysis.live.as_ref().and_then(|live| live.of(buffer)).map(|(_, end)| end);
-            match end {
-                Some(end) if end < backward => (Class::Temporary, Reason::DroppedBefore),
-                _ => (Class::Activation, Reason::KeptForBackward),
+            if backward.is_none() {
+                return nothing;
+            }
+            if is_kept(analysis, buffer, backward) {
+                (Class::Activation, Reason::KeptForBackward)
+            } else {
+                (Class::Temporary, Reason::DroppedBefore)
             }
         }
         Some(Pass::Unknown) if spans_the_turn(program, analysis, buffer, backward) => {
@@ -292,6 +304,12 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
         }
         _ => nothing,
     }
+}
+
+/// Whether a buffer is live when the backward pass begins, or later; `false` where there is none.
+fn is_kept(analysis: &ProgramAnalysis, buffer: BufferId, backward: Option<u32>) -> bool {
+    let end = || analysis.live.as_ref().and_then(|live| live.of(buffer)).map(|(_, end)| end);
+    backward.is_some_and(|backward| end().is_none_or(|end| end >= backward))
 }
 
 /// Whether a buffer holds floats that a fusion without a name has computed before the backward pass begins, and that are

@@ -34,6 +34,7 @@ pub(super) struct Origin {
 impl Origin {
     /// The label of what the backward pass makes behind a product with a weight: the gradient of the other side of that
     /// product, or of what comes before it.
+    /// With the name at the end, where it is folded.
     pub(super) fn gradient_before(&self, program: &Program, value: &Value, op_name: &str) -> Option<String> {
         let is_backward = |name: &str| pass_of(name) == Pass::Backward;
         let product = self.product.filter(|_| is_backward(op_name))?;
@@ -43,8 +44,8 @@ impl Origin {
         let own = computed(program, value.clone()).at;
         let operation = scope::path(op_name).last().map(|&last| last.to_owned()).filter(|last| !is_plain_part(last));
         Some(match operation.filter(|_| own != product) {
-            Some(operation) => format!("gradient before {}: {operation}", self.name),
-            None => format!("gradient of what {} multiplies", self.name),
+            Some(operation) => format!("{operation}, gradient before {}", self.name),
+            None => format!("gradient of what is multiplied by {}", self.name),
         })
     }
 }
@@ -151,9 +152,11 @@ impl Labels {
             };
             let arguments: Vec<(u32, String)> =
                 arguments.into_iter().filter(|found| !is_product || !is_of_operand(found)).collect();
-            // The largest of several is the matrix; the others scale or shift.
+            // The largest of several is the matrix; the others scale or shift. In a product a weight comes before data.
             let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
-            let largest = arguments.into_iter().max_by_key(|found| size(found.0)).map(|found| found.1);
+            let is_weight = |row: u32| is_product && self.holds_weight(program, InstructionId(row));
+            let largest =
+                arguments.into_iter().max_by_key(|found| (is_weight(found.0), size(found.0))).map(|found| found.1);
             if is_product {
                 if let Some(name) = largest {
                     return Some(Origin { name, product: Some(value.at) });
@@ -172,6 +175,12 @@ impl Labels {
         let part = self.role_of(program, value).filter(|part| part.role == Role::Saved)?;
         let own = self.loops.caller(program.computation_of(value.at)?)?;
         part.written.clone().filter(|_| part.at != own)
+    }
+
+    /// Whether a value is a part of an argument with the name of a weight.
+    fn holds_weight(&self, program: &Program, at: InstructionId) -> bool {
+        let argument = argument::entry_parameter(program, &self.loops, &Value::whole(at), true);
+        argument.is_some_and(|argument| matches!(Hint::of(&program.text.op_name(argument)), Hint::Weight))
     }
 
     /// Whether a value is a part of an argument that holds samples: by its name, or as a loop that is not one over layers

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use super::added::Added;
 use super::base::{Base, Role};
 use super::edit::{Arguments, Edit};
 use super::lodgers::Lent;
 use super::memory::{Item, Memory, Owner};
 use super::named::{ArgumentRows, NamedBy, class_named};
-use super::peak_rows::Added;
 use super::resize;
 use super::saved_for_backward::{ScanSegments, is_among};
 use super::shapes::{Changed, Known};

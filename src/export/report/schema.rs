@@ -392,7 +392,8 @@ impl BufferReport {
     /// Steps at which its memory is reserved and at which it is live; `None` if unknown.
     pub fn spans(&self) -> Option<Residency> {
         let in_argument = self.category == Category::Parameter.name();
-        let written = (self.live_start?, self.live_end?);
+        let is_constant = self.category == Category::Constant.name();
+        let written = if is_constant { self.reserved? } else { (self.live_start?, self.live_end?) };
         Some(Residency { reserved: self.reserved?, written, in_argument, is_empty: self.is_empty })
     }
 }

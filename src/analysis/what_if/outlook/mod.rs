@@ -345,6 +345,12 @@ impl<'t, 'a> Outlook<'t, 'a> {
         if self.expected > range.1.0 {
             warnings.push("the numbers are for no more recomputation than now; the range is for what the compiler can still recompute".to_owned());
         }
+        if self.is_filled && self.unfilled < self.expected {
+            warnings.push(format!(
+                "the compiler is expected to use the room that this makes, and to recompute less: with as much recomputation as now it would need {}",
+                Bytes(self.unfilled).short()
+            ));
+        }
         memory.warn(state, self.expected, &mut warnings);
         if let Some(put_off) = self.trial.put_off {
             warnings.push(state.put_off_in_words(Bytes(put_off.bytes)));
