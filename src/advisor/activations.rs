@@ -13,16 +13,16 @@ use super::offload;
 use super::policy;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::scan_parts;
+use super::scopes::by_scope;
 use super::stages;
 use crate::analysis::class::{Class, Reason};
 use crate::analysis::flow::argument::held_or_sliced;
 use crate::analysis::flow::collective::is_gathered;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::flow::made_of::made_of_outside;
-use crate::analysis::names::layer::Layer;
 use crate::analysis::names::lookup::is_rematerialised;
-use crate::analysis::names::pass::{AGAIN, Pass, jvp_scope};
-use crate::analysis::names::scope::{is_einsum, path};
+use crate::analysis::names::pass::{AGAIN, Pass};
+use crate::analysis::names::scope::path;
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
 use crate::analysis::what_if::{Base, Checkpoint, Depth, Edit, Role};
 use crate::model::{BufferId, Bytes, FastSet, InstructionId, percent, thousands};
@@ -606,56 +606,6 @@ fn in_parts(case: &ProgramContext<'_>, finding: &mut Finding, least: u64) -> boo
     is_better
 }
 
-fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
-    let is_named = |t: &&AtPeak| {
-        case.memory.kept.layer(t.family).is_some_and(|layer| case.name(t.family).contains(layer.own_name()))
-    };
-    // Elsewhere layers are told by what their weights are called, or by where they come.
-    let are_named = held.iter().any(is_named);
-    let mut scopes: BTreeMap<String, u64> = BTreeMap::new();
-    for t in held {
-        let name = case.name(t.family);
-        let named = jvp_scope(name).map(|pass| pass.scope).filter(|scope| !scope.is_empty() && !is_einsum(scope));
-        // What is made for a layer before it, such as the encoding of its input, has a scope of its own.
-        let is_inside = |layer: &&Layer| !are_named || named.is_none() || name.contains(layer.own_name());
-        let layer = case.memory.kept.layer(t.family).filter(is_inside).map(|layer| layer.name.clone());
-        let scope = layer.unwrap_or_else(|| named.unwrap_or_default().to_owned());
-        let scope = with_parent(scope, name);
-        let entry = scopes.entry(scope).or_default();
-        *entry = entry.saturating_add(t.size);
-    }
-    let mut scopes: Vec<_> = scopes.into_iter().collect();
-    scopes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| numbered(&a.0).cmp(&numbered(&b.0))));
-    scopes
-}
-
-/// A scope that is nothing but a number with the nearest scope around it that has a name: `block/6`, or `scope 6`.
-fn with_parent(scope: String, name: &str) -> String {
-    let is_number = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit() || c == '/');
-    if !is_number(&scope) {
-        return scope;
-    }
-    let path = path(name);
-    let first = scope.split('/').next().unwrap_or_default();
-    let at = path.iter().position(|part| *part == first).unwrap_or(0);
-    let parent = path[..at].iter().rposition(|part| !is_number(part));
-    parent.map_or_else(|| format!("scope {scope}"), |parent| format!("{}/{scope}", path[parent..at].join("/")))
-}
-
-/// The words and numbers of a name in turn, so that `layer_2` comes before `layer_10` and `blocks[2]` before `blocks[10]`.
-fn numbered(name: &str) -> Vec<(&str, u64)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let word = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
-        let after = word.trim_start_matches(|c: char| c.is_ascii_digit());
-        let number = word[..word.len() - after.len()].parse().unwrap_or(0);
-        parts.push((&rest[..rest.len() - word.len()], number));
-        rest = after;
-    }
-    parts
-}
-
 fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     if is_open && let Some(policy) = policy::of_checkpoints(case, finding) {
         finding.advice.push(format!("{policy}{}", super::attention::other_generator(case)));
@@ -675,25 +625,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layers_are_sorted_by_their_numbers() {
-        let mut names = ["blocks[10]", "blocks[2]", "layer_10/attn", "layer_9/mlp", "blocks[1]"];
-        names.sort_by(|a, b| numbered(a).cmp(&numbered(b)));
-        assert_eq!(names, ["blocks[1]", "blocks[2]", "blocks[10]", "layer_9/mlp", "layer_10/attn"]);
-    }
-
-    #[test]
     fn a_layer_is_a_scope_or_the_beginning_of_several() {
         assert!(is_scope_in("encoder_1", "jit(step)/jvp(encoder_1)/mlp/mul"));
         assert!(is_scope_in("layer_1", "jit(step)/jvp(Model)/layer_1/mlp/mul"));
         assert!(!is_scope_in("block9", "jit(step)/jvp(block9_1_conv)/conv_general_dilated"));
         assert!(!is_scope_in("encoder_1", "jit(step)/jvp(encoder_11)/mul"));
-    }
-
-    #[test]
-    fn a_scope_that_is_a_number_has_its_parent_beside_it() {
-        let name = "jit(step)/jvp(Model)/encoder/block/6/layer/0/mul";
-        assert_eq!(with_parent("6".to_owned(), name), "block/6");
-        assert_eq!(with_parent("1".to_owned(), "jit(step)/jvp(1)/closed_call/0/mul"), "scope 1");
-        assert_eq!(with_parent("layer_6".to_owned(), name), "layer_6");
     }
 }

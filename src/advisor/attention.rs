@@ -9,6 +9,7 @@ use super::in_the_way::InTheWay;
 use super::library::{KerasAttention, Library};
 use super::precision::computes_in_16_bits;
 use super::program_context::{AtPeak, ProgramContext, Total, counted, in_a_row};
+use crate::analysis::class::Class;
 use crate::analysis::flow::softmax::{LEAST_POSITIONS, repeated};
 use crate::analysis::flow::{Value, computed};
 use crate::analysis::names::lookup::is_draw;
@@ -53,8 +54,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
     let drawn: u64 = held.iter().filter(|t| is_drawn(case, t)).map(|t| t.size).total();
+    let are_gradients = held.iter().filter(|t| is_gradient(case, t)).map(|t| t.size).total().saturating_mul(2) > bytes;
     finding.title = format!(
-        "Attention scores{} {} ({} of the peak){}",
+        "{}{} {} ({} of the peak){}",
+        if are_gradients { "Gradients of attention scores" } else { "Attention scores" },
         if case.is_worth(drawn) && drawn < bytes { ", and what dropout draws for them, take" } else { " take" },
         Bytes(bytes).short(),
         percent(bytes, case.memory.peak.max(1)),
@@ -111,8 +114,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         }
     }
     finding.why = format!(
-        "At the peak {} one score for each {pair}; the largest is {}{more}. Scores grow with the {growth}; {}.",
+        "At the peak {} one score for each {pair}{}; the largest is {}{more}. Scores grow with the {growth}; {}.",
         counted(scores.len(), "temporary holds", "temporaries hold"),
+        gradients_among(case, &scores),
         case.describe_first(&scores),
         if is_ring {
             "keys come from other devices block by block (`ppermute`), but the backward pass keeps the scores of every block"
@@ -214,6 +218,21 @@ fn of_layers(case: &ProgramContext<'_>, finding: &Finding, has_backward: bool) -
     (prediction.undecided.is_none() && case.is_worth(more)).then(|| {
         format!("{}: {} less with that alone (`{edit}`)", Library::of(case).remat(EVERY), Bytes(saved).short())
     })
+}
+
+/// Whether a temporary is a gradient.
+fn is_gradient(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
+    case.analysis.classes(case.program).of(t.buffer) == Class::Gradient
+}
+
+/// How many of some scores are gradients of them, in words.
+fn gradients_among(case: &ProgramContext<'_>, scores: &[&AtPeak]) -> String {
+    match scores.iter().filter(|t| is_gradient(case, t)).count() {
+        0 => String::new(),
+        count if count == scores.len() => ", or rather its gradient".to_owned(),
+        1 => ", one of them its gradient".to_owned(),
+        count => format!(", {count} of them its gradient"),
+    }
 }
 
 /// How to keep fewer scores, and what block-wise attention keeps of them where nothing is in its way.
@@ -402,10 +421,19 @@ fn kept(case: &ProgramContext<'_>, held: &[&AtPeak], is_predicted: bool) -> Stri
         return " Not counted is the logsumexp of each row, which block-wise attention keeps for the backward pass."
             .to_owned();
     }
+    // One number each of the maximum and the sum, in 32 bits, for each row and column of a block.
+    let rows_of = |t: &&AtPeak| {
+        let node = case.node(t.buffer)?;
+        let keys = repeated(&node.dimensions).and_then(|keys| u64::try_from(keys).ok()).filter(|&keys| keys > 0)?;
+        case.is_kept_of_forward(t).then(|| node.element_count() / keys)
+    };
+    let rows = held.iter().copied().filter_map(|t| rows_of(&t)).fold(0u64, u64::saturating_add);
+    let bytes = rows.saturating_mul(BLOCK.unsigned_abs()).saturating_mul(2 * 4);
+    let size = if case.is_worth(bytes) { format!(", up to {} of these", Bytes(bytes).short()) } else { String::new() };
     let two = if held.iter().any(|t| case.memory.kept.is_stack(t.family)) {
         "maximum and sum".to_owned()
     } else {
-        format!("maximum and sum, which the compiler may spread to {BLOCK} columns each")
+        format!("maximum and sum, which the compiler may spread to {BLOCK} columns each{size}")
     };
     let largest = held.first().and_then(|t| case.node(t.buffer));
     let small = largest.and_then(|scores| case.memory.small_heads(case.program, scores));

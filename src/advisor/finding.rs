@@ -175,8 +175,13 @@ impl Finding {
             let before = effect.before().0;
             effect.outcome() == Some(Outcome::MayFit) && effect.range().1.0 >= before - before / HARDLY
         };
+        // In another type a program may come to less than is expected.
+        let is_bound = |effect: &Effect| {
+            effect.range().0 >= effect.allocated()
+                && !effect.edits().iter().any(|edit| matches!(edit, Edit::Compute(..)))
+        };
         match self.effect.as_ref().filter(is_wide) {
-            Some(effect) if effect.range().0 >= effect.allocated() => "up to ",
+            Some(effect) if is_bound(effect) => "up to ",
             Some(_) => "about ",
             None => "",
         }

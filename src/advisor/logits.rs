@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::effect::Effect;
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
@@ -77,8 +76,18 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         // Alone it is no way out.
         finding.severity = Severity::Hint;
         // The bytes that it is said to save are those up to what the compiler fills, whatever is changed.
-        match finding.effect.take().as_ref().map(Effect::range) {
-            Some((low, high)) => {
+        let effect = finding.effect.take();
+        match effect.as_ref().map(|effect| (effect.range(), effect.allocated())) {
+            Some(((low, high), expected)) if case.memory.rematerialised == 0 => {
+                let _ = write!(
+                    finding.why,
+                    " In chunks alone the program needs about {} ({} to {}): hardly less, as other values then take as much.",
+                    expected.short(),
+                    low.short(),
+                    high.short()
+                );
+            }
+            Some(((low, high), _)) => {
                 let _ = write!(
                     finding.why,
                     " In chunks alone the program needs {} to {}, as the compiler may use the room to recompute less.",

@@ -42,6 +42,7 @@ mod residents;
 mod results;
 mod scan_parts;
 mod scoped_vmem;
+mod scopes;
 mod search;
 mod simulation;
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use super::library::Library;
 use super::program_context::{ProgramContext, Total};
+use crate::analysis::flow::other_result::own_name;
+use crate::analysis::names::scope;
 use crate::analysis::what_if::saved_for_backward::{ATTENTION, Stack, is_module};
 use crate::analysis::what_if::{Checkpoint, Edit, part_name};
 use crate::model::Bytes;
@@ -50,10 +52,28 @@ pub fn of(case: &ProgramContext<'_>) -> Vec<Part> {
             edit: Edit::Remat(Checkpoint::ScanPart(pattern)),
             name,
         })
-        .filter(|part| case.is_worth(part.bytes))
+        .filter(|part| case.is_worth(part.bytes) && is_of_module(case, part))
         .collect();
     parts.sort_by(|a, b| (a.bytes, &a.name).cmp(&(b.bytes, &b.name)));
     parts
+}
+
+/// Whether what a part saves is made in the module of that name, where operations have names of modules: a checkpoint around
+/// a module that is one product frees nothing that is made of its result behind it.
+fn is_of_module(case: &ProgramContext<'_>, part: &Part) -> bool {
+    let Edit::Remat(Checkpoint::ScanPart(pattern)) = &part.edit else { return true };
+    let labels = case.analysis.labels(case.program);
+    let (mut inside, mut all) = (0u64, 0u64);
+    for stack in case.memory.kept.stacks_called(pattern) {
+        let family = &case.memory.families.list[stack.family as usize];
+        let written = labels.role(case.program, family.root).and_then(|found| found.written.clone());
+        let name = written.map(|value| own_name(case.program, value)).unwrap_or_default();
+        all = all.saturating_add(family.size);
+        if scope::path(&name).iter().any(|own| *own == part.name) {
+            inside = inside.saturating_add(family.size);
+        }
+    }
+    inside == 0 || inside.saturating_mul(2) > all
 }
 
 /// What scopes and weights of parts are called, in lower case: attention, and the MLP.

@@ -293,7 +293,9 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
             if backward.is_none() {
                 return nothing;
             }
-            if is_kept(analysis, buffer, backward) {
+            if is_made_of_nothing(program, analysis, buffer, backward) {
+                nothing
+            } else if is_kept(analysis, buffer, backward) {
                 (Class::Activation, Reason::KeptForBackward)
             } else {
                 (Class::Temporary, Reason::DroppedBefore)
@@ -312,12 +314,24 @@ fn is_kept(analysis: &ProgramAnalysis, buffer: BufferId, backward: Option<u32>) 
     backward.is_some_and(|backward| end().is_none_or(|end| end >= backward))
 }
 
+/// Whether a buffer is made of nothing, as indices are, when the backward pass has begun: nothing of the forward pass is in it.
+fn is_made_of_nothing(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, backward: Option<u32>) -> bool {
+    let start = || analysis.live.as_ref().and_then(|live| live.of(buffer)).map(|(start, _)| start);
+    let made = program.buffers.instruction_of(buffer);
+    made.is_some_and(|made| program.instructions.operands_of(made).is_empty())
+        && backward.zip(start()).is_some_and(|(backward, start)| start > backward)
+}
+
 /// Whether a buffer holds floats that a fusion without a name has computed before the backward pass begins, and that are
 /// read in it.
 fn spans_the_turn(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, backward: Option<u32>) -> bool {
     let lives = || analysis.live.as_ref()?.of(buffer).zip(backward);
     let spans = lives().is_some_and(|((start, end), backward)| start < backward && end > backward);
-    let made = program.buffers.instruction_of(buffer);
+    // A copy of it that runs beside other work is it.
+    let made = program.buffers.instruction_of(buffer).map(|made| match program.instructions.opcode.get(made.index()) {
+        Some(&Opcode::COPY_START) => computed(program, Value { at: made, index: program.buffer_index(buffer) }).at,
+        _ => made,
+    });
     let is_nameless = |at: InstructionId| {
         program.instructions.opcode.get(at.index()) == Some(&Opcode::FUSION) && op_name(program, at).is_empty()
     };

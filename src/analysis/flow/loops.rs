@@ -184,6 +184,9 @@ impl Loops {
         let Some(start) = program.computation_of(at).and_then(|computation| self.start(computation)) else {
             return own;
         };
+        if let Some(name) = name_within(program, at) {
+            return name;
+        }
         let name = program.text.op_name(start);
         if !name.is_empty() {
             return name;
@@ -204,6 +207,25 @@ impl Loops {
     pub fn has_stacks(&self) -> bool {
         self.parts.iter().any(|part| part.layers > 0)
     }
+}
+
+/// The framework op name of what a nameless call makes on another core: that of the last instruction in it that has one.
+fn name_within(program: &Program, at: InstructionId) -> Option<String> {
+    let mut inner = at;
+    for _ in 0..super::MAX_DEPTH {
+        let is_call =
+            matches!(opcode(program, inner), Opcode::CUSTOM_CALL | Opcode::ASYNC_START | Opcode::CALL | Opcode::FUSION);
+        let called = program.instructions.called_by(inner).first().filter(|_| is_call)?;
+        inner = super::root(program, *called)?;
+        if opcode(program, inner) == Opcode::ASYNC_DONE {
+            inner = operand(program, inner, 0)?;
+        }
+        let name = lookup::op_name(program, inner);
+        if !name.is_empty() {
+            return Some(name);
+        }
+    }
+    None
 }
 
 /// Instructions after the start of what runs asynchronously among which is what hands it its operands.
