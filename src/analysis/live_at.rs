@@ -153,3 +153,24 @@ pub fn unwritten(live: &[LiveBuffer], step: u32) -> Bytes {
 pub(super) fn with_span(map: &MemoryMap) -> impl Fn((BufferId, Bytes)) -> LiveBuffer + '_ {
     move |(buffer, bytes)| LiveBuffer { buffer, bytes, written: map.box_of(buffer).map(|item| (item.start, item.end)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_says_what_it_holds_besides_a_value() {
+        let spans = |reserved, written| Residency { reserved, written, in_argument: false, is_empty: false };
+        let words = |spans: Residency| spans.difference("step", || None);
+        assert_eq!(words(spans((5, 9), (5, 9))), None);
+        assert_eq!(words(spans((0, 90), (7, 90))).as_deref(), Some("reserved from step 0, written at 7"));
+        assert_eq!(words(spans((5, 90), (5, 9))).as_deref(), Some("updated in place up to step 90"));
+        let empty = Residency { is_empty: true, ..spans((5, 90), (5, 9)) };
+        assert_eq!(words(empty).as_deref(), Some("empty up to step 9, when a loop begins to write it"));
+        let donated = Residency { in_argument: true, ..spans((0, 90), (0, 41)) };
+        assert_eq!(words(donated).as_deref(), Some("last read at step 41, its memory is kept for a result"));
+        assert!(donated.is_past(50) && !donated.is_past(41) && !empty.is_past(50));
+        // Whatever is there for the whole run, and no argument, says nothing.
+        assert_eq!(words(spans((0, 90), (0, 41))), None);
+    }
+}

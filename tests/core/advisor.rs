@@ -341,3 +341,21 @@ pub fn findings_are_their_what_if(files: &Files) -> usize {
 fn a_finding_saves_what_the_what_if_of_its_changes_says() {
     assert!(findings_are_their_what_if(&Files::of_project()) >= 20);
 }
+
+/// A cache that a loop over layers makes anew takes what was really saved by carrying it through the loop, donated.
+#[test]
+fn a_cache_that_is_made_anew_takes_what_a_real_change_saved() {
+    let open = |case: &str| {
+        let path = Files::of_project().case(case);
+        let profile = open_path(&path, &Progress::default()).expect("opens");
+        let analysis = ProfileAnalysis::new(&profile);
+        let found = advise(&profile, &analysis).findings.into_iter().find(|finding| finding.rule == "collected_cache");
+        let space = analysis.programs[0].main_space().expect("HBM");
+        (found.and_then(|finding| finding.at_stake_bytes), space.xprof.allocated.0)
+    };
+    let ((said, before), (none, after)) = (open("v6e_collected_cache"), open("v6e_carried_cache"));
+    let saved = before - after;
+    let said = said.expect("a finding").0;
+    assert!(said.abs_diff(saved) < saved / 100, "{said} of {saved}");
+    assert_eq!(none, None);
+}

@@ -6,7 +6,7 @@ use highwater::analysis::table::{Counted, Order, arrange};
 use highwater::analysis::tree::{Tree, TreeKind};
 use highwater::analysis::{ProfileAnalysis, Scene};
 use highwater::export::report::{self, Format, Options};
-use highwater::model::{BufferId, Bytes};
+use highwater::model::{BufferId, Bytes, MemorySpace};
 use highwater::open;
 use highwater::source::Progress;
 use serde_json::Value;
@@ -111,4 +111,40 @@ fn the_lists_of_the_report_add_up_to_its_peak() {
             assert!(xprof <= space["peak_bytes"].as_u64().expect("XProf's peak"), "{}", path.display());
         }
     }
+}
+
+/// After changes, what is listed and what is said besides add up to the peak: to the byte for what the heap trace counts,
+/// else but for what it counts otherwise than XProf without changes, too.
+#[test]
+fn what_is_left_after_changes_adds_up_to_the_new_peak() {
+    let edits =
+        ["remat *", "remat scan", "batch 0.5", "micro 4", "donate *", "chunk logits 8", "blockwise *", "compute bf16"];
+    let (mut compared, mut wrong, mut added) = (0usize, Vec::new(), 0usize);
+    for path in Files::of_project().programs() {
+        let Ok(profile) = open::open_path(&path, &Progress::default()) else { continue };
+        let analysis = ProfileAnalysis::new(&profile);
+        for scene in (0..profile.programs.len()).flat_map(|row| analysis.scenes(&profile, row)) {
+            if scene.space.color != MemorySpace::HBM || scene.memory().families.list.is_empty() {
+                continue;
+            }
+            let counted_otherwise = scene.memory().correction.unsigned_abs();
+            for edit in edits {
+                let prediction = scene.what_if(&[edit.parse().expect("an edit")]);
+                if prediction.undecided.is_some() {
+                    continue;
+                }
+                let rows = scene.memory().at_peak(scene.analysis, &prediction);
+                let listed: i128 = rows.iter().map(|row| i128::from(row.bytes.0)).sum();
+                let besides: i128 = prediction.besides.iter().map(|found| i128::from(found.0)).sum();
+                let off = (listed + besides - i128::from(prediction.peak.0)).unsigned_abs();
+                compared += 1;
+                added += usize::from(rows.iter().any(|row| row.added.is_some()));
+                if off > u128::from(counted_otherwise) {
+                    wrong.push(format!("{} with {edit}: {off} B off", common::name(&path)));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(compared > 100 && added > 10, "{compared} compared, {added} with what changes add");
 }

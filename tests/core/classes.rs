@@ -339,6 +339,21 @@ fn results_of_one_fusion_have_the_names_of_their_own_operations() {
 }
 
 #[test]
+fn the_backward_pass_is_named_by_what_it_makes_gradients_of() {
+    let label = |folder: &str, buffer: &str| named(folder, |name| name == buffer).into_iter().next().map(|row| row.0);
+    assert_eq!(
+        label("v6e_dlrm_repl_d3", "fusion.6").as_deref(),
+        Some("gradient of what is multiplied by p"),
+        "a product with a weight, transposed"
+    );
+    let behind = label("v5e_gpt_s_nodonate", "copy-start.31{0}");
+    assert_eq!(behind.as_deref(), Some("convert_element_type, gradient before embed"), "what is made of one");
+    let again =
+        named("v6e_gpt_m_scan_fsdp", |_| true).into_iter().filter(|row| row.0.ends_with(", recomputed")).count();
+    assert!(again > 10, "{again} values say that they are computed again");
+}
+
+#[test]
 fn what_micro_batches_add_up_are_gradients() {
     let sums =
         named("v5e_sums", |name| name.starts_with("while") || name.contains("arg_tuple") || name.contains("param"));

@@ -264,7 +264,11 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     // devices hand on what they have of a weight.
     let filled_in = labels.pass_filled_in(program, &own);
     let of_fusion = own.clone();
-    let is_gradient = |own: &Value| !own.index.is_empty() && pass_of(&own_name(program, own.clone())) == Pass::Backward;
+    let is_named_so =
+        || labels.of(program, buffer).is_some_and(|label| label.text.starts_with("gradient of the logits"));
+    let is_gradient = |own: &Value| {
+        !own.index.is_empty() && pass_of(&own_name(program, own.clone())) == Pass::Backward && is_named_so()
+    };
     let part = labels.has_collectives.then(|| {
         let value = computed(program, own);
         gathered_from(program, value.clone()).or_else(|| is_permute(program, value.at).then_some(value))
