@@ -280,6 +280,9 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
         Some(Pass::Backward) if turn.is_early(instruction) => Some(Pass::Forward),
         // Memory that a loop fills is what that makes of it.
         Some(Pass::Unknown) if filled_in == Some(Pass::Backward) => filled_in,
+        Some(Pass::Unknown) if pass_of(&loops.op_name_within(program, instruction)) == Pass::Backward => {
+            Some(Pass::Backward)
+        }
         pass => pass.copied(),
     };
     match pass {

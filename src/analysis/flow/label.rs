@@ -133,7 +133,7 @@ impl Labels {
         let name = if is_resolved { String::new() } else { program.text.op_name(at) };
         let is_borrowed = name.is_empty();
         // A prefetch has no name; its operand's is its own.
-        let own = if is_borrowed { self.loops.op_name(program, at) } else { name };
+        let own = if is_borrowed { self.loops.op_name_within(program, at) } else { name };
         let other = other_result(program, &value, &own);
         let (own, of_fusion) = match other {
             Some(other) => (other, Some(own)),

@@ -184,9 +184,6 @@ impl Loops {
         let Some(start) = program.computation_of(at).and_then(|computation| self.start(computation)) else {
             return own;
         };
-        if let Some(name) = name_within(program, at) {
-            return name;
-        }
         let name = program.text.op_name(start);
         if !name.is_empty() {
             return name;
@@ -194,6 +191,16 @@ impl Loops {
         let elements = |at: InstructionId| program.shape_of(at).map(|shape| shape.root().element_count());
         let source = handed_to(program, start).filter(|&source| elements(source) == elements(at));
         source.map_or(name, |source| lookup::op_name(program, source))
+    }
+
+    /// The same, and of a call that has no name on either side that of the last instruction in it that has one. Predictions go
+    /// by the other: what they were measured with.
+    #[must_use]
+    pub fn op_name_within(&self, program: &Program, at: InstructionId) -> String {
+        let own = lookup::op_name(program, at);
+        let is_started = || program.computation_of(at).and_then(|computation| self.start(computation)).is_some();
+        let within = if own.is_empty() && is_started() { name_within(program, at) } else { None };
+        within.unwrap_or_else(|| if own.is_empty() { self.op_name(program, at) } else { own })
     }
 
     /// What starts a computation that runs asynchronously.

@@ -157,6 +157,10 @@ pub fn folded(op_name: &str) -> String {
     if let Some((name, _)) = argument(op_name) {
         return if name.len() < op_name.len() { format!("{name}[\u{2026}]") } else { name.to_owned() };
     }
+    // Of a label that ends in the path of an argument: `copy of params['w']`.
+    if let Some((words, last)) = op_name.rsplit_once(' ').filter(|(_, last)| argument(last).is_some()) {
+        return format!("{words} {}", folded(last));
+    }
     path(op_name).into_iter().map(fold).collect::<Vec<_>>().join("/")
 }
 
@@ -232,6 +236,7 @@ mod tests {
     fn arguments_keep_their_first_name() {
         assert_eq!(folded("opt_state[0].mu['layer_3']['w']"), "opt_state[\u{2026}]");
         assert_eq!(folded("params"), "params");
+        assert_eq!(folded("gradient of params[1]['w']"), "gradient of params[\u{2026}]");
         assert_eq!(argument("jit(step)/mul"), None);
         assert_eq!(short("jit(step)/jvp(layer_3)/attn/dot_general", 2), "layer_3/attn/dot_general");
         assert_eq!(short("jit(s)/model/layer_3/a/b/c/mul", 2), "layer_3/\u{2026}/c/mul");
