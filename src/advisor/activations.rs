@@ -15,6 +15,7 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted, listed};
 use super::scan_parts;
 use super::scopes::by_scope;
 use super::stages;
+use crate::analysis::category;
 use crate::analysis::class::{Class, Reason};
 use crate::analysis::flow::argument::held_or_sliced;
 use crate::analysis::flow::collective::is_gathered;
@@ -25,7 +26,7 @@ use crate::analysis::names::pass::{AGAIN, Pass};
 use crate::analysis::names::scope::path;
 use crate::analysis::what_if::saved_for_backward::{SavedForBackward, Stack, is_among};
 use crate::analysis::what_if::{Base, Checkpoint, Depth, Edit, Role};
-use crate::model::{BufferId, Bytes, FastSet, InstructionId, percent, thousands};
+use crate::model::{BufferId, Bytes, Category, FastSet, InstructionId, percent, thousands};
 
 /// Name of the rule.
 pub const NAME: &str = "activations";
@@ -303,6 +304,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     let is_told = |stack: &Stack| kept.has_own_remedy(stack.family as usize);
     let told = kept.stacks.iter().filter(is_of_scan).filter(|stack| is_told(stack)).map(size).total();
     let own: Vec<&Stack> = kept.stacks.iter().filter(is_of_scan).filter(|stack| !is_told(stack)).collect();
+    let unlisted = without_events(case, &own);
     let mut alike: BTreeMap<(Reverse<u64>, String), usize> = BTreeMap::new();
     for stack in &own {
         let described = without_lead(&case.describe(case.memory.families.list[stack.family as usize].root));
@@ -316,7 +318,7 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
             format!("{times}{} {text}", Bytes(size.0).short())
         })
         .collect();
-    let more = alike.values().skip(MOST_STACKS).sum::<usize>();
+    let more = alike.values().skip(MOST_STACKS).sum::<usize>() + unlisted;
     let of_it = own.iter().filter(|stack| case.peak.iter().any(|t| t.family == stack.family as usize));
     let of_it = of_it.map(|stack| size(stack)).total();
     let are_told =
@@ -343,7 +345,10 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     finding.why = format!(
         "For each of the {count} {many}{} the forward pass keeps a slice of {}: {}{}.",
         if scans > 1 { format!(" of {scans} scans") } else { String::new() },
-        if own.len() == 1 { "one stack".to_owned() } else { format!("{} stacks", own.len()) },
+        match own.len() + unlisted {
+            1 => "one stack".to_owned(),
+            count => format!("{count} stacks"),
+        },
         listed.join("; "),
         if more > 0 { format!("; and {more} more") } else { String::new() }
     );
@@ -385,6 +390,18 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64, meant: &d
     finding.advice.push(Library::of(case).remat_scan(main, segments));
     finding.advice.extend(scan_parts::advice(case).filter(|_| segments.is_none()));
     segments.is_none()
+}
+
+/// How many stacks at the peak the loops of others save that the heap trace of the file has not.
+fn without_events(case: &ProgramContext<'_>, own: &[&Stack]) -> usize {
+    let (program, labels) = (case.program, case.analysis.labels(case.program));
+    let loops: FastSet<InstructionId> = own.iter().map(|stack| stack.of_loop).collect();
+    let is_unlisted = |buffer: BufferId| {
+        case.memory.families.of(buffer).is_none()
+            && labels.role(program, buffer).is_some_and(|part| part.role == LoopRole::Saved && loops.contains(&part.at))
+    };
+    let temporary = |buffer: BufferId| category(program, buffer) == Category::Temporary;
+    case.space.at_peak.rows.iter().filter(|row| temporary(row.0) && is_unlisted(row.0)).count()
 }
 
 /// What offloading all that scans save comes to, in words.

@@ -344,7 +344,8 @@ fn by_flow(argument: &Argument<'_>, evidence: &Evidence<'_>) -> (Class, Reason) 
         }
         return match (is_training, own.is_updated_in_place) {
             (_, true) if rank >= 3 && !shows_backward => (Class::Cache, Reason::WrittenInPlace),
-            (true, _) if flow.serves_an_update(argument.number) => (Class::Optimizer, Reason::ServesUpdate),
+            // A single number may be a sum of losses; what it lies beside tells.
+            (true, _) if rank > 0 && flow.serves_an_update(argument.number) => (Class::Optimizer, Reason::ServesUpdate),
             (true, _) if rank > 0 => (Class::Weight, Reason::UpdatedFromGradient),
             (true, _) => (Class::Input, Reason::NumberReturned),
             _ => (Class::Input, Reason::StateReturned),

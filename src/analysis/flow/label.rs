@@ -17,7 +17,7 @@ use super::like_weights::{like_weights, like_whole_weights, weights_like};
 use super::loops::{Loops, Part, Role};
 use super::next_value::{self, IN_PLACE, Returned, next_value};
 use super::operation::operation;
-use super::other_result::{beside_operation, is_of_all, other_result};
+use super::other_result::{beside_operation, is_never_read, is_of_all, other_result};
 use super::product::is_product;
 use super::read_by::read_by;
 use super::steps::LoopSteps;
@@ -92,6 +92,16 @@ impl Labels {
     /// As [`Self::of`], for one after the other of a program's buffers.
     #[must_use]
     pub fn of_next(&self, program: &Program, buffer: BufferId, known: &mut Arguments) -> Option<Label> {
+        let label = self.label(program, buffer, known);
+        // What the compiler computes again with other results of a fusion may be of no use.
+        if !is_never_read(program, buffer) {
+            return label;
+        }
+        let label = label.unwrap_or_else(|| Label::borrowed(self.source_name(program, buffer)));
+        Some(Label { text: format!("{}, never read", label.text), ..label })
+    }
+
+    fn label(&self, program: &Program, buffer: BufferId, known: &mut Arguments) -> Option<Label> {
         let at = program.buffers.instruction_of(buffer)?;
         if opcode(program, at) == Opcode::PARAMETER && program.is_in_entry(at) {
             return self.of_argument(program, at, buffer);
