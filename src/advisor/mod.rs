@@ -263,9 +263,10 @@ pub fn rank(findings: &mut [Finding]) {
                 (finding.changes_results, finding.rule == torch::CHECKPOINT, finding.rule != donation::NAME)
             };
             // A mistake comes before what it makes as large as it is.
-            let is_mistake = here.rule == unsharded_activations::NAME
-                && before.rule == activations::NAME
-                && before.weight() / 2 < here.weight();
+            let is_made_so = here.rule == unsharded_activations::NAME && before.rule == activations::NAME;
+            // So does a second cache, which nothing needs, before weights and caches that are needed.
+            let is_second = here.rule == collected_cache::NAME && before.changes_results != ChangesResults::No;
+            let is_mistake = (is_made_so || is_second) && before.weight() / 2 < here.weight();
             if is_other || !is_mistake && (!close || effort(before) <= effort(here)) {
                 break;
             }

@@ -68,3 +68,13 @@ PROGRAMS = {
          "double": change("batch", ["batch 2"], batch=32)},
         topology="v5p:2x2x2", chips=8, batch=16),
 }
+
+# Written after the score. The decoding step with its caches carried through the loop: `serve_programs.llama(…, carried=True)`.
+PROGRAMS |= {
+    "keras_deberta_small": program(
+        "keras_programs", "deberta", "attention scores, and what six layers keep in float32",
+        {"remat": change("checkpoint", ["remat *"], remat=True),
+         "half": change("batch", ["batch 0.5"], batch=256),
+         "both": change("both", ["remat *", "batch 0.5"], remat=True, batch=256)},
+        topology="v5p:2x2x1", chips=4, batch=512, depth=6, length=256),
+}
