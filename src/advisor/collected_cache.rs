@@ -1,6 +1,7 @@
 //! Rule `collected_cache`: a loop over layers that collects a cache anew, beside the old one, instead of writing to it.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use super::finding::{ChangesResults, Finding, Severity};
 use super::program_context::{ProgramContext, Total, listed};
@@ -62,7 +63,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     {
         let left = case.allocated().saturating_sub(bytes);
         let enough = if left <= capacity { "it may fit" } else { "that alone is not enough" };
-        finding.why.push_str(&format!(" Without it the program needs about {}: {enough}.", Bytes(left).short()));
+        let _ = write!(finding.why, " Without it the program needs about {}: {enough}.", Bytes(left).short());
     }
     finding.advice.push(format!(
         "carry the whole cache through the loop, and go over the numbers of the {many} beside the weights: read its slice with `jax.lax.dynamic_index_in_dim`, write the new rows with `jax.lax.dynamic_update_slice` or `.at[…].set`, and donate it: it is then updated in place",
