@@ -173,7 +173,7 @@ impl Library {
                 "Tunix: `nnx.remat` around the call of each layer in the model's `__call__` (its `remat_config=RematConfig.BLOCK` is for attention alone)"
             }
             Self::Keras => {
-                "Keras: in place of the `call` of each layer of the built model (`layer.call = wrapped`) a function that runs it in `jax.checkpoint` on its arrays, masks among them, and hands `training` on as it is; if the layer has dropout, pass the states of its seed generators in and return the new ones (in a `keras.StatelessScope`), as assigning them inside leaks a tracer; `keras.RematScope` and `keras.remat` of Keras 3 also trace the argument `training`, which makes models with a Dropout layer fail, even one of rate 0"
+                "Keras: in place of the `call` of each layer of the built model (`layer.call = wrapped`) a function that runs it in `jax.checkpoint` on its arrays, masks among them, and hands `training` on as it is; if the layer has dropout, pass the values of its weights and the states of its seed generators in and return the new states (in a `keras.StatelessScope` with all of them as `state_mapping`), as assigning them inside leaks a tracer; `keras.RematScope` and `keras.remat` of Keras 3 also trace the argument `training`, which makes models with a Dropout layer fail, even one of rate 0"
             }
             Self::Haliax => HALIAX_STACKED,
             Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",

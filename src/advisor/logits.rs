@@ -90,7 +90,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
             Some(((low, high), _)) => {
                 let _ = write!(
                     finding.why,
-                    " In chunks alone the program needs {} to {}, as the compiler may use the room to recompute less.",
+                    " In chunks alone the program needs {} to {}, depending on what the compiler then recomputes.",
                     low.short(),
                     high.short()
                 );

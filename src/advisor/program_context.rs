@@ -503,7 +503,7 @@ impl<'a> ProgramContext<'a> {
             ..LESS if is_filled => {
                 " It saves less than these bytes, as with room the compiler no longer recomputes what it recomputes now."
             }
-            ..LESS if is_elsewhere && self.memory.rematerialised > 0 => {
+            ..LESS if is_elsewhere && self.memory.rematerialised > 0 && after.verdict != TryVerdict::Over => {
                 " It saves less than these bytes: the peak is elsewhere then, or with room the compiler no longer recomputes what it recomputes now."
             }
             ..LESS if is_elsewhere => " It saves less than these bytes, as the peak is elsewhere then.",

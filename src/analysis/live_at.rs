@@ -33,6 +33,8 @@ pub struct Residency {
     pub in_argument: bool,
     /// Whether it is memory that was only allocated, in which a loop writes when it begins.
     pub is_empty: bool,
+    /// Of an argument, when its memory is written again after its last read, if ever.
+    pub written_again: Option<u32>,
 }
 
 impl Residency {
@@ -49,13 +51,16 @@ impl Residency {
         let in_argument = region.is_some_and(|region| region.category == Category::Parameter);
         // Constants are there from the beginning.
         let written = if is_constant { reserved } else { written };
-        Some(Self { reserved, written, in_argument, is_empty: false })
+        Some(Self { reserved, written, in_argument, is_empty: false, written_again: None })
     }
 
     /// As [`Self::of`], with what is known of memory that is only allocated.
     #[must_use]
     pub fn in_words_of(program: &Program, map: &MemoryMap, buffer: BufferId) -> Option<Self> {
-        Some(Self { is_empty: is_only_allocated(program, buffer), ..Self::of(map, buffer)? })
+        let own = Self::of(map, buffer)?;
+        let is_argument = own.in_argument && own.is_throughout();
+        let written_again = if is_argument { written_after(program, map, buffer, own.written.1) } else { None };
+        Some(Self { is_empty: is_only_allocated(program, buffer), written_again, ..own })
     }
 
     /// Whether it is an argument whose memory is still reserved at a point after its last read, for a result.
@@ -73,7 +78,7 @@ impl Residency {
     /// How the two differ, in words: `reserved from step 0, written at 5,843`, in the memory of an argument
     /// `in the memory of the donated argument params['w'], written at step 5,843`, or where others write the memory in
     /// place afterwards `updated in place up to step 1,544`; of memory that is only allocated `empty up to step 1,544`, of
-    /// donated arguments `last read at step 412`. `None` if the memory is reserved exactly while it is written.
+    /// donated arguments `last read at step 412, written again at 2,755`. `None` if the memory is reserved exactly while it is written.
     /// `argument` finds the path of that argument, as [`argument_before`] does.
     #[must_use]
     pub fn difference<'a>(&self, unit: &str, argument: impl FnOnce() -> Option<&'a str>) -> Option<String> {
@@ -93,13 +98,30 @@ impl Residency {
         }
         let last = number(self.written.1);
         match (self.is_throughout(), self.is_empty) {
-            (true, _) => {
-                self.in_argument.then(|| format!("last read at {unit} {last}, its memory is kept for a result"))
-            }
+            (true, _) if !self.in_argument => None,
+            (true, _) => Some(match self.written_again {
+                Some(again) if again <= self.written.1.saturating_add(1) => {
+                    format!("updated in place from {unit} {}", number(again))
+                }
+                Some(again) => format!("last read at {unit} {last}, written again at {}", number(again)),
+                None => format!("last read at {unit} {last}"),
+            }),
             (false, true) => Some(format!("empty up to {unit} {last}, when a loop begins to write it")),
             (false, false) => Some(format!("updated in place up to {unit} {}", number(self.reserved.1))),
         }
     }
+}
+
+/// When another buffer is written in the memory of an argument that is last read at a point.
+fn written_after(program: &Program, map: &MemoryMap, buffer: BufferId, last: u32) -> Option<u32> {
+    let region = map.regions.get(map.box_of(buffer)?.region as usize)?;
+    let allocation = program.allocations.get(region.allocation.index())?;
+    let others = program.assigned_to(allocation).iter().filter(|assigned| assigned.buffer != buffer);
+    others
+        .filter_map(|assigned| map.box_of(assigned.buffer))
+        .map(|item| item.start)
+        .filter(|&start| start >= last)
+        .min()
 }
 
 /// Whether a buffer is memory that the compiler allocates before anything is written to it.
@@ -160,7 +182,13 @@ mod tests {
 
     #[test]
     fn memory_says_what_it_holds_besides_a_value() {
-        let spans = |reserved, written| Residency { reserved, written, in_argument: false, is_empty: false };
+        let spans = |reserved, written| Residency {
+            reserved,
+            written,
+            in_argument: false,
+            is_empty: false,
+            written_again: None,
+        };
         let words = |spans: Residency| spans.difference("step", || None);
         assert_eq!(words(spans((5, 9), (5, 9))), None);
         assert_eq!(words(spans((0, 90), (7, 90))).as_deref(), Some("reserved from step 0, written at 7"));
@@ -168,7 +196,10 @@ mod tests {
         let empty = Residency { is_empty: true, ..spans((5, 90), (5, 9)) };
         assert_eq!(words(empty).as_deref(), Some("empty up to step 9, when a loop begins to write it"));
         let donated = Residency { in_argument: true, ..spans((0, 90), (0, 41)) };
-        assert_eq!(words(donated).as_deref(), Some("last read at step 41, its memory is kept for a result"));
+        assert_eq!(words(donated).as_deref(), Some("last read at step 41"));
+        let again = |at: u32| words(Residency { written_again: Some(at), ..donated });
+        assert_eq!(again(70).as_deref(), Some("last read at step 41, written again at 70"));
+        assert_eq!(again(41).as_deref(), Some("updated in place from step 41"));
         assert!(donated.is_past(50) && !donated.is_past(41) && !empty.is_past(50));
         // Whatever is there for the whole run, and no argument, says nothing.
         assert_eq!(words(spans((0, 90), (0, 41))), None);

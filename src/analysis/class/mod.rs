@@ -247,7 +247,8 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
             (false, false)
                 if class == Class::Input
                     && cast_to(program, buffer, &held).is_some()
-                    && is_kept(analysis, buffer, backward) =>
+                    && is_kept(analysis, buffer, backward)
+                    && !starts_after(analysis, buffer, backward) =>
             {
                 return (Class::Activation, Reason::KeptForBackward);
             }
@@ -266,6 +267,11 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     let of_fusion = own.clone();
     let is_named_so =
         || labels.of(program, buffer).is_some_and(|label| label.text.starts_with("gradient of the logits"));
+    let is_call = |at: InstructionId| program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL);
+    let is_named_backward = || {
+        let label = labels.of(program, buffer);
+        label.is_some_and(|label| !label.borrowed.is_empty() && pass_of(&label.borrowed) == Pass::Backward)
+    };
     let is_gradient = |own: &Value| {
         !own.index.is_empty() && pass_of(&own_name(program, own.clone())) == Pass::Backward && is_named_so()
     };
@@ -280,9 +286,8 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
         Some(Pass::Backward) if turn.is_early(instruction) => Some(Pass::Forward),
         // Memory that a loop fills is what that makes of it.
         Some(Pass::Unknown) if filled_in == Some(Pass::Backward) => filled_in,
-        Some(Pass::Unknown) if pass_of(&loops.op_name_within(program, instruction)) == Pass::Backward => {
-            Some(Pass::Backward)
-        }
+        // What is computed on another core has the name that it has when it is back.
+        Some(Pass::Unknown) if is_call(instruction) && is_named_backward() => Some(Pass::Backward),
         pass => pass.copied(),
     };
     match pass {
@@ -323,10 +328,15 @@ fn is_kept(analysis: &ProgramAnalysis, buffer: BufferId, backward: Option<u32>) 
 
 /// Whether a buffer is made of nothing, as indices are, when the backward pass has begun: nothing of the forward pass is in it.
 fn is_made_of_nothing(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, backward: Option<u32>) -> bool {
-    let start = || analysis.live.as_ref().and_then(|live| live.of(buffer)).map(|(start, _)| start);
     let made = program.buffers.instruction_of(buffer);
     made.is_some_and(|made| program.instructions.operands_of(made).is_empty())
-        && backward.zip(start()).is_some_and(|(backward, start)| start > backward)
+        && starts_after(analysis, buffer, backward)
+}
+
+/// Whether a buffer is made when the backward pass has begun.
+fn starts_after(analysis: &ProgramAnalysis, buffer: BufferId, backward: Option<u32>) -> bool {
+    let start = analysis.live.as_ref().and_then(|live| live.of(buffer)).map(|(start, _)| start);
+    backward.zip(start).is_some_and(|(backward, start)| start > backward)
 }
 
 /// Whether a buffer holds floats that a fusion without a name has computed before the backward pass begins, and that are

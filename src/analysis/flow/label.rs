@@ -143,7 +143,7 @@ impl Labels {
         let name = if is_resolved { String::new() } else { program.text.op_name(at) };
         let is_borrowed = name.is_empty();
         // A prefetch has no name; its operand's is its own.
-        let own = if is_borrowed { self.loops.op_name_within(program, at) } else { name };
+        let own = if is_borrowed { self.loops.op_name(program, at) } else { name };
         let other = other_result(program, &value, &own);
         let (own, of_fusion) = match other {
             Some(other) => (other, Some(own)),
@@ -219,8 +219,8 @@ impl Labels {
                     };
                     is_one.then(|| Label::plain(words.to_owned()))
                 })
-                .or_else(|| read_by(program, at).map(Label::plain))
-                .or_else(|| start().and_then(|start| read_by(program, start)).map(Label::plain))
+                .or_else(|| read_by(program, at))
+                .or_else(|| start().and_then(|start| read_by(program, start)))
                 // As the parts of a weight's gradient that devices exchange while they add them up.
                 .or_else(|| {
                     let is_backward = pass_of(&own) == Pass::Backward;
@@ -598,7 +598,9 @@ fn moved(program: &Program, value: &Value) -> Option<InstructionId> {
 /// has their dimensions, or those of what is divided over devices as a whole.
 fn gradient_of(program: &Program, value: &Value, op_name: &str) -> Option<String> {
     let is_sum = program.opcode_name(value.at).starts_with("all-reduce");
-    let summed = || operand(program, value.at, 0).map(|from| super::computed(program, Value::whole(from)).at);
+    // One of several sums has its own operand.
+    let place = value.index.first().and_then(|&place| usize::try_from(place).ok()).unwrap_or(0);
+    let summed = || operand(program, value.at, place).map(|from| super::computed(program, Value::whole(from)).at);
     let made = if is_sum { summed()? } else { value.at };
     let is_backward = pass_of(op_name) == Pass::Backward && is_product(program, made);
     let node = node_at(program, value.at, &value.index).filter(|_| is_backward)?;

@@ -193,16 +193,6 @@ impl Loops {
         source.map_or(name, |source| lookup::op_name(program, source))
     }
 
-    /// The same, and of a call that has no name on either side that of the last instruction in it that has one. Predictions go
-    /// by the other: what they were measured with.
-    #[must_use]
-    pub fn op_name_within(&self, program: &Program, at: InstructionId) -> String {
-        let own = lookup::op_name(program, at);
-        let is_started = || program.computation_of(at).and_then(|computation| self.start(computation)).is_some();
-        let within = if own.is_empty() && is_started() { name_within(program, at) } else { None };
-        within.unwrap_or_else(|| if own.is_empty() { self.op_name(program, at) } else { own })
-    }
-
     /// What starts a computation that runs asynchronously.
     #[must_use]
     pub fn start(&self, computation: ComputationId) -> Option<InstructionId> {
@@ -214,25 +204,6 @@ impl Loops {
     pub fn has_stacks(&self) -> bool {
         self.parts.iter().any(|part| part.layers > 0)
     }
-}
-
-/// The framework op name of what a nameless call makes on another core: that of the last instruction in it that has one.
-fn name_within(program: &Program, at: InstructionId) -> Option<String> {
-    let mut inner = at;
-    for _ in 0..super::MAX_DEPTH {
-        let is_call =
-            matches!(opcode(program, inner), Opcode::CUSTOM_CALL | Opcode::ASYNC_START | Opcode::CALL | Opcode::FUSION);
-        let called = program.instructions.called_by(inner).first().filter(|_| is_call)?;
-        inner = super::root(program, *called)?;
-        if opcode(program, inner) == Opcode::ASYNC_DONE {
-            inner = operand(program, inner, 0)?;
-        }
-        let name = lookup::op_name(program, inner);
-        if !name.is_empty() {
-            return Some(name);
-        }
-    }
-    None
 }
 
 /// Instructions after the start of what runs asynchronously among which is what hands it its operands.

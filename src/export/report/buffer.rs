@@ -48,6 +48,7 @@ pub(super) fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport 
             .and_then(|_| argument_before(program, analysis, scene.map(), buffer))
             .map(str::to_owned),
         is_empty: spans.is_some_and(|spans| spans.is_empty),
+        written_again: spans.and_then(|spans| spans.written_again),
         lifetime_from: analysis
             .lifetime_from(program, space, buffer)
             .filter(|_| !program.is_listing)

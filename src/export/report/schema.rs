@@ -371,6 +371,9 @@ pub struct BufferReport {
     /// Whether it is memory that is only allocated until a loop begins to write it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_empty: bool,
+    /// Of an argument, the step at which its memory is written again after its last read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_again: Option<u32>,
     /// Where the live range comes from.
     pub lifetime_from: Option<&'static str>,
 }
@@ -394,7 +397,13 @@ impl BufferReport {
         let in_argument = self.category == Category::Parameter.name();
         let is_constant = self.category == Category::Constant.name();
         let written = if is_constant { self.reserved? } else { (self.live_start?, self.live_end?) };
-        Some(Residency { reserved: self.reserved?, written, in_argument, is_empty: self.is_empty })
+        Some(Residency {
+            reserved: self.reserved?,
+            written,
+            in_argument,
+            is_empty: self.is_empty,
+            written_again: self.written_again,
+        })
     }
 }
 
