@@ -46,8 +46,6 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     };
     let steps = labels.steps.of(part.at);
     let mut finding = case.finding(NAME);
-    // It is a cause, and no results change without it.
-    finding.severity = case.severity();
     let short = Bytes(bytes).short();
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title =
