@@ -8,6 +8,7 @@ use super::program_context::{ProgramContext, Total, listed};
 use crate::analysis::category;
 use crate::analysis::class::Class;
 use crate::analysis::flow::loops::Role as LoopRole;
+use crate::analysis::what_if::{Arguments, Edit};
 use crate::model::{BufferId, Bytes, Category, ElementType};
 
 /// Name of the rule.
@@ -52,10 +53,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         format!("The loop over {} {} makes the cache anew: {short} beside the old one", part.layers, steps.many());
     let names: Vec<String> = paths.iter().map(ToString::to_string).collect();
     finding.why = format!(
-        "Each step takes its {}'s slice of {} and returns a new one, which the loop collects in another array. Donation alone changes nothing: the old one is read up to the last step.",
+        "Each step takes its {}'s slice of {} and returns a new one, which the loop collects in another array.",
         steps.one(),
         listed(&names, 2)
     );
+    let donated = case.try_out(&[Edit::Donate(Arguments(names))]);
+    if !case.is_worth(case.saved(&donated)) {
+        finding.why.push_str(" Donation alone changes nothing: the old one is read up to the last step.");
+    }
     if case.severity() == Severity::Critical
         && let Some(capacity) = case.memory.capacity
     {

@@ -11,6 +11,9 @@ use crate::model::{InstructionId, NO_ROW, Opcode, Program};
 /// Operations whose names are looked at for layers.
 const MOST_NAMES: usize = 512;
 
+/// How labels of attention scores and of their gradients end that say no more.
+const SCORES: &str = "attention scores";
+
 /// Parts of a framework op name behind the layer.
 const PARTS: usize = 3;
 
@@ -78,6 +81,10 @@ impl LayerOf {
     pub fn tell(&self, program: &Program, at: InstructionId, label: Option<Label>) -> Option<Label> {
         let Some(layer) = self.layer(at) else { return label };
         let (name, kind) = match &label {
+            // Scores of all layers look alike, and have no other name.
+            Some(label) if label.borrowed.is_empty() && label.text.ends_with(SCORES) => {
+                return Some(Label { text: format!("{}, {layer}", label.text), ..label.clone() });
+            }
             Some(label) if label.borrowed.is_empty() => return Some(label.clone()),
             Some(label) => (label.borrowed.clone(), label.kind),
             None => (program.text.op_name(at), None),

@@ -24,9 +24,10 @@ pub(super) fn read_by(program: &Program, at: InstructionId) -> Option<Label> {
         let name = program.text.op_name(row);
         let is_handed_on = handed_on(program, &Value::whole(row)).is_some();
         if !is_plain(&name) {
-            return Some(match is_handed_on && is_from_another_core(program, at) {
-                true => Label::borrowed(name),
-                false => Label::plain(format!("read by {}", scope::short(&name, 3))),
+            return Some(if is_handed_on && is_from_another_core(program, at) {
+                Label::borrowed(name)
+            } else {
+                Label::plain(format!("read by {}", scope::short(&name, 3)))
             });
         }
         if is_handed_on || program.opcode_name(row).starts_with("async-") {

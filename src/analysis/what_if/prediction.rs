@@ -182,6 +182,12 @@ impl Prediction {
         self.sizes.live_at(packing::most_live(&self.sizes.blocks).1)
     }
 
+    /// What is expected at the peak besides what has memory there, where that is not next to nothing of it.
+    pub fn besides_told(&self) -> impl Iterator<Item = (i64, &'static str)> + '_ {
+        let least = self.peak.0 / NEXT_TO_NOTHING;
+        self.besides.iter().copied().filter(move |found| found.0.unsigned_abs() > least)
+    }
+
     /// The same without its blocks and where they lie: what a list of predictions keeps.
     #[must_use]
     pub fn without_blocks(self) -> Self {

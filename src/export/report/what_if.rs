@@ -172,7 +172,7 @@ fn of_edits(scene: Scene<'_>, options: &Options, edits: &[Edit]) -> WhatIfOutcom
             .map(|row| PeakBufferReport { added: row.added, ..standing(scene, (row.buffer, row.bytes)) })
             .collect(),
         at_peak_count: left.len(),
-        besides: if outcome.is_told() { outcome.besides.clone() } else { Vec::new() },
+        besides: if outcome.is_told() { outcome.besides_told().collect() } else { Vec::new() },
         edits: edits.iter().map(ToString::to_string).collect(),
         left_out: outcome.left_out.clone(),
         peak_bytes: outcome.peak,

@@ -48,7 +48,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, result: &WhatIfResult) {
             context.select(largest);
         }
     }
-    for &(bytes, why) in &result.after.besides {
+    for (bytes, why) in result.after.besides_told() {
         let words = format!("{} besides: {why}", units.signed(bytes.into()));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     }
