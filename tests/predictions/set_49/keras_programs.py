@@ -5,7 +5,7 @@ import keras
 import keras_hub
 
 from keras_pieces import training
-from wrapping import wrap
+from keras_wrapping import wrap
 
 
 def llama_lora(topology, chips, batch, length=1024, rank=16, depth=16, remat=False, shard=False, donate=True):
