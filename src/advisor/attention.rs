@@ -427,9 +427,21 @@ fn kept(case: &ProgramContext<'_>, held: &[&AtPeak], is_predicted: bool) -> Stri
         let keys = repeated(&node.dimensions).and_then(|keys| u64::try_from(keys).ok()).filter(|&keys| keys > 0)?;
         case.is_kept_of_forward(t).then(|| node.element_count() / keys)
     };
-    let rows = held.iter().copied().filter_map(|t| rows_of(&t)).fold(0u64, u64::saturating_add);
+    // Once for each layer, of which several arrays of scores may be there.
+    let mut of_layers: BTreeMap<String, u64> = BTreeMap::new();
+    for t in held {
+        let layer = case.memory.kept.layer(t.family).map_or_else(|| t.family.to_string(), |layer| layer.name.clone());
+        let rows = of_layers.entry(layer).or_default();
+        *rows = rows_of(&t).unwrap_or(0).max(*rows);
+    }
+    let rows = of_layers.into_values().fold(0u64, u64::saturating_add);
     let bytes = rows.saturating_mul(BLOCK.unsigned_abs()).saturating_mul(2 * 4);
-    let size = if case.is_worth(bytes) { format!(", up to {} of these", Bytes(bytes).short()) } else { String::new() };
+    // Scores that the compiler computes again are not there, but what kernels keep of them would be.
+    let size = if case.is_worth(bytes) && case.memory.rematerialised == 0 {
+        format!(", up to {} of these", Bytes(bytes).short())
+    } else {
+        String::new()
+    };
     let two = if held.iter().any(|t| case.memory.kept.is_stack(t.family)) {
         "maximum and sum".to_owned()
     } else {

@@ -316,7 +316,7 @@ impl Library {
     pub const fn compute_in_bfloat16(self) -> &'static str {
         match self {
             Self::Keras => {
-                "Keras: the policy `mixed_bfloat16` (`keras.config.set_dtype_policy(\"mixed_bfloat16\")` before the model is built, or `dtype=\"mixed_bfloat16\"` given to the model)"
+                "Keras: the policy `mixed_bfloat16` (`keras.config.set_dtype_policy(\"mixed_bfloat16\")` before the model is built, or `dtype=\"mixed_bfloat16\"` given to its backbone)"
             }
             Self::MaxText => "MaxText: `dtype=bfloat16`, with `weight_dtype=float32`",
             // Its layers' `dtype` is that of their weights.

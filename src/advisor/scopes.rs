@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::program_context::{AtPeak, ProgramContext};
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::jvp_scope;
-use crate::analysis::names::scope::{is_einsum, path};
+use crate::analysis::names::scope::{fold, is_einsum, path};
 
 /// The scopes of temporaries with their bytes, largest first: layers, what operations are named by, or else the module of
 /// the weights that they are made from. An empty name is that of what is in none.
@@ -15,13 +15,19 @@ pub(super) fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(Stri
     };
     // Elsewhere layers are told by what their weights are called, or by where they come.
     let are_named = held.iter().any(is_named);
+    let labels = case.analysis.labels(case.program);
     let mut scopes: BTreeMap<String, u64> = BTreeMap::new();
     for t in held {
-        let name = case.name(t.family);
+        // Of a fusion's several results each has the name of its own operation.
+        let label = labels.of(case.program, t.buffer);
+        let own = label.as_ref().map(|label| label.borrowed.as_str()).filter(|own| !own.is_empty());
+        let name = own.unwrap_or_else(|| case.name(t.family));
         let named = jvp_scope(name).map(|pass| pass.scope).filter(|scope| !scope.is_empty() && !is_einsum(scope));
         // What is made for a layer before it, such as the encoding of its input, has a scope of its own.
         let is_inside = |layer: &&Layer| !are_named || named.is_none() || name.contains(layer.own_name());
-        let layer = case.memory.kept.layer(t.family).filter(is_inside).map(|layer| layer.name.clone());
+        let layer = case.memory.kept.layer(t.family);
+        let layer =
+            layer.and_then(|layer| if is_inside(&layer) { Some(layer.name.clone()) } else { like(layer, name) });
         let scope = layer.or_else(|| named.map(str::to_owned)).or_else(|| made_in(case, t)).unwrap_or_default();
         let scope = with_parent(scope, name);
         let entry = scopes.entry(scope).or_default();
@@ -30,6 +36,14 @@ pub(super) fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(Stri
     let mut scopes: Vec<_> = scopes.into_iter().collect();
     scopes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| numbered(&a.0).cmp(&numbered(&b.0))));
     scopes
+}
+
+/// The layer in a name that is called like another but for its number: `group_1/block_0` for `group_1/block_1`.
+fn like(layer: &Layer, name: &str) -> Option<String> {
+    let path = path(name);
+    let place = path.iter().position(|part| fold(part) == fold(layer.own_name()) && fold(part) != *part)?;
+    let first = place.checked_sub(layer.name.matches('/').count())?;
+    Some(path.get(first..=place)?.join("/"))
 }
 
 /// A scope that is nothing but a number with the nearest scope around it that has a name: `block/6`, or `scope 6`.

@@ -127,9 +127,10 @@ fn weights_too(
     let all_saved = if together.is_told() { case.saved(&together) } else { 0 };
     case.is_worth(all_saved.saturating_sub(saved)).then(|| {
         format!(
-            "the weights are the same on every device too; dividing them as well (FSDP, which gathers them layer by layer) saves {} in all{with_results}: {}",
+            "the weights are the same on every device too; dividing them as well (FSDP, which gathers them layer by layer) saves up to {} in all{with_results}: {}; {}",
             Bytes(all_saved).short(),
-            Library::of(case).shard_weights()
+            Library::of(case).shard_weights(),
+            replicated::constrain_too(case)
         )
     })
 }

@@ -21,7 +21,7 @@ use super::flow::{Value, computed};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
 use super::program::category;
-use crate::model::{BufferId, Bytes, Category, FastMap, InstructionId, Opcode, Program};
+use crate::model::{BufferId, Bytes, Category, FastMap, FastSet, InstructionId, Opcode, Program};
 use early::Turn;
 
 pub use reason::{Certainty, Reason};
@@ -267,6 +267,7 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     let of_fusion = own.clone();
     let is_named_so =
         || labels.of(program, buffer).is_some_and(|label| label.text.starts_with("gradient of the logits"));
+    let is_logits = || labels.of(program, buffer).is_some_and(|label| label.text.starts_with("logits"));
     let is_call = |at: InstructionId| program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL);
     let is_named_backward = || {
         let label = labels.of(program, buffer);
@@ -307,7 +308,7 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
             }
             if is_made_of_nothing(program, analysis, buffer, backward) {
                 nothing
-            } else if is_kept(analysis, buffer, backward) {
+            } else if is_kept(analysis, buffer, backward) || (is_logits() && is_read_by_gradient(program, &of_fusion)) {
                 (Class::Activation, Reason::KeptForBackward)
             } else {
                 (Class::Temporary, Reason::DroppedBefore)
@@ -324,6 +325,36 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
 fn is_kept(analysis: &ProgramAnalysis, buffer: BufferId, backward: Option<u32>) -> bool {
     let end = || analysis.live.as_ref().and_then(|live| live.of(buffer)).map(|(_, end)| end);
     backward.is_some_and(|backward| end().is_none_or(|end| end >= backward))
+}
+
+/// Instructions after one among which those are that read it.
+const MOST_AFTER: u32 = 4096;
+
+/// Whether what makes a gradient reads a value, whatever the fusion that does is named for.
+fn is_read_by_gradient(program: &Program, value: &Value) -> bool {
+    let end = program.computation_of(value.at).and_then(|own| program.computations.get(own.index()));
+    let end = end.map_or(0, |own| own.end.min(value.at.0.saturating_add(MOST_AFTER)));
+    let mut meant: FastSet<u32> = FastSet::default();
+    meant.insert(value.at.0);
+    for row in value.at.0 + 1..end {
+        let at = InstructionId(row);
+        if !program.instructions.operands_of(at).iter().any(|operand| meant.contains(operand)) {
+            continue;
+        }
+        if program.instructions.opcode.get(at.index()) == Some(&Opcode::GET_TUPLE_ELEMENT) {
+            let place = program.instructions.argument.get(at.index()).map(|&place| i64::from(place));
+            if place == value.index.first().copied() {
+                meant.insert(row);
+            }
+            continue;
+        }
+        let inside = program.instructions.called_by(at).first().and_then(|own| program.computations.get(own.index()));
+        let rows = inside.map_or(0..0, |own| own.start..own.end);
+        if rows.chain([row]).any(|row| pass_of(&program.text.op_name(InstructionId(row))) == Pass::Backward) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether a buffer is made of nothing, as indices are, when the backward pass has begun: nothing of the forward pass is in it.
@@ -344,17 +375,20 @@ fn starts_after(analysis: &ProgramAnalysis, buffer: BufferId, backward: Option<u
 fn spans_the_turn(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, backward: Option<u32>) -> bool {
     let lives = || analysis.live.as_ref()?.of(buffer).zip(backward);
     let spans = lives().is_some_and(|((start, end), backward)| start < backward && end > backward);
-    // A copy of it that runs beside other work is it.
-    let made = program.buffers.instruction_of(buffer).map(|made| match program.instructions.opcode.get(made.index()) {
-        Some(&Opcode::COPY_START) => computed(program, Value { at: made, index: program.buffer_index(buffer) }).at,
-        _ => made,
-    });
     let is_nameless = |at: InstructionId| {
         program.instructions.opcode.get(at.index()) == Some(&Opcode::FUSION) && op_name(program, at).is_empty()
     };
+    // A copy that runs beside other work is what it copies, which a name of the compiler's own may hide.
+    let is_of_forward = |made: InstructionId| match program.instructions.opcode.get(made.index()) {
+        Some(&Opcode::COPY_START) => {
+            let copied = computed(program, Value { at: made, index: program.buffer_index(buffer) });
+            is_nameless(copied.at) || pass_of(&own_name(program, copied)) == Pass::Forward
+        }
+        _ => is_nameless(made),
+    };
     spans
         && program.buffer_node(buffer).is_some_and(|node| node.element_type.is_float())
-        && made.is_some_and(is_nameless)
+        && program.buffers.instruction_of(buffer).is_some_and(is_of_forward)
 }
 
 /// Gives temporaries the class of the buffer that has the same memory immediately before or after them, such as for an

@@ -24,6 +24,7 @@ use super::steps::LoopSteps;
 use super::words::PARTS;
 pub use super::words::{Label, backward};
 use super::{Value, argument, handed_on, node_at, opcode, operand};
+use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::{is_number_of, is_plain, is_plain_part, named_scopes};
 use crate::analysis::names::scope;
@@ -93,12 +94,17 @@ impl Labels {
     #[must_use]
     pub fn of_next(&self, program: &Program, buffer: BufferId, known: &mut Arguments) -> Option<Label> {
         let label = self.label(program, buffer, known);
-        // What the compiler computes again with other results of a fusion may be of no use.
-        if !is_never_read(program, buffer) {
+        let Some(at) = program.buffers.instruction_of(buffer).filter(|&at| is_rematerialised(program, at)) else {
             return label;
+        };
+        // What the compiler computes again with other results of a fusion may be of no use.
+        if is_never_read(program, at, &program.buffer_index(buffer)) {
+            let label = label.unwrap_or_else(|| Label::borrowed(self.source_name(program, buffer)));
+            return Some(Label { text: format!("{}, never read", label.text), ..label });
         }
-        let label = label.unwrap_or_else(|| Label::borrowed(self.source_name(program, buffer)));
-        Some(Label { text: format!("{}, never read", label.text), ..label })
+        let label = label?;
+        let again = if label.borrowed.is_empty() { "" } else { ", recomputed by the compiler" };
+        Some(Label { text: format!("{}{again}", label.text), ..label })
     }
 
     fn label(&self, program: &Program, buffer: BufferId, known: &mut Arguments) -> Option<Label> {

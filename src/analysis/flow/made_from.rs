@@ -15,7 +15,7 @@ use crate::analysis::names::argument::Hint;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::plain::is_plain_part;
 use crate::analysis::names::scope;
-use crate::model::{FastSet, InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{FastSet, InstructionId, NO_ROW, Opcode, Program, Shape};
 
 /// Most instructions visited when tracing what a value was made from.
 const MOST_LOOKED_AT: usize = 96;
@@ -57,8 +57,16 @@ impl Labels {
     pub fn is_of_argument(&self, program: &Program, value: &Value) -> bool {
         let written = self.role_of(program, value).and_then(|part| part.written.clone());
         let made = computed(program, written.unwrap_or_else(|| value.clone()));
-        let origin = self.origin(program, &made, &mut Arguments::default());
-        origin.is_some_and(|origin| origin.product == Some(made.at))
+        let own = own_operands(program, &made);
+        let is_product = own.as_ref().map_or_else(|| is_product(program, made.at), |own| own.1);
+        let operands = own.as_ref().map_or_else(|| program.instructions.operands_of(made.at), |own| &own.0);
+        let is_of_argument = |at: InstructionId| {
+            let argument = argument::entry_parameter(program, &self.loops, &Value::whole(at), true);
+            let node = argument.and_then(|argument| program.shape_of(argument)).map(Shape::root);
+            node.is_some_and(|node| node.element_type.is_float() && node.element_count() > 1)
+                && !self.holds_samples(program, at)
+        };
+        is_product && operands.iter().filter(|&&row| row != NO_ROW).any(|&row| is_of_argument(InstructionId(row)))
     }
 
     /// Short name of the weight a value was made from: the argument in the nearest product, else the nearest argument.

@@ -2,7 +2,6 @@
 
 use super::words::{Label, PARTS, backward};
 use super::{Value, computed, opcode, operand, root};
-use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::names::{lookup, scope};
 use crate::model::{BufferId, InstructionId, Opcode, Program};
@@ -75,25 +74,16 @@ pub fn gradient_beside(program: &Program, buffer: BufferId, op_name: &str) -> Op
     Some(program.text.op_name(own)).filter(|name| pass_of(name) == Pass::Backward)
 }
 
-/// Whether a buffer is one of several results of a fusion that the compiler computes again, and nothing reads it.
-pub(super) fn is_never_read(program: &Program, buffer: BufferId) -> bool {
-    let Some(at) = program.buffers.instruction_of(buffer).filter(|&at| opcode(program, at) == Opcode::FUSION) else {
-        return false;
-    };
-    let index = program.buffer_index(buffer);
-    let [place] = index[..] else { return false };
-    if !is_rematerialised(program, at) {
-        return false;
-    }
+/// Whether nothing reads one of several results of a fusion.
+pub(super) fn is_never_read(program: &Program, at: InstructionId, index: &[i64]) -> bool {
+    let &[place] = index else { return false };
     let own = program.computation_of(at).and_then(|own| program.computations.get(own.index()));
-    own.is_some_and(|own| {
-        !(at.0 + 1..own.end).map(InstructionId).any(|row| {
-            let reads = program.instructions.operands_of(row).contains(&at.0);
-            let is_other = || {
-                opcode(program, row) == Opcode::GET_TUPLE_ELEMENT
-                    && program.instructions.argument.get(row.index()).map(|&own| i64::from(own)) != Some(place)
-            };
-            reads && !is_other()
-        })
-    })
+    let reads = |row: InstructionId| {
+        let is_other = || {
+            opcode(program, row) == Opcode::GET_TUPLE_ELEMENT
+                && program.instructions.argument.get(row.index()).map(|&own| i64::from(own)) != Some(place)
+        };
+        program.instructions.operands_of(row).contains(&at.0) && !is_other()
+    };
+    opcode(program, at) == Opcode::FUSION && own.is_some_and(|own| !(at.0 + 1..own.end).map(InstructionId).any(reads))
 }
