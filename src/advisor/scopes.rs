@@ -19,7 +19,8 @@ pub(super) fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(Stri
     let mut scopes: BTreeMap<String, u64> = BTreeMap::new();
     for t in held {
         // Of a fusion's several results each has the name of its own operation.
-        let label = labels.of(case.program, t.buffer);
+        let is_one_of_several = !case.program.buffer_index(t.buffer).is_empty();
+        let label = if is_one_of_several { labels.of(case.program, t.buffer) } else { None };
         let own = label.as_ref().map(|label| label.borrowed.as_str()).filter(|own| !own.is_empty());
         let name = own.unwrap_or_else(|| case.name(t.family));
         let named = jvp_scope(name).map(|pass| pass.scope).filter(|scope| !scope.is_empty() && !is_einsum(scope));

@@ -267,7 +267,11 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     let of_fusion = own.clone();
     let is_named_so =
         || labels.of(program, buffer).is_some_and(|label| label.text.starts_with("gradient of the logits"));
-    let is_logits = || labels.of(program, buffer).is_some_and(|label| label.text.starts_with("logits"));
+    let is_logits = || {
+        let node = program.buffer_node(buffer);
+        node.is_some_and(|node| labels.softmaxes.are_like_logits(program, node))
+            && labels.of(program, buffer).is_some_and(|label| label.text.starts_with("logits"))
+    };
     let is_call = |at: InstructionId| program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL);
     let is_named_backward = || {
         let label = labels.of(program, buffer);

@@ -57,7 +57,8 @@ impl Softmaxes {
     }
 
     /// Whether an array has the classes and the size of logits, whatever makes it.
-    pub(super) fn are_like_logits(&self, program: &Program, node: &ShapeNode) -> bool {
+    #[must_use]
+    pub fn are_like_logits(&self, program: &Program, node: &ShapeNode) -> bool {
         let (softmax, own) = (self.of(program), outline(&node.dimensions));
         node.element_type.is_float() && like_logits(softmax, &own).is_some() && !softmax.are_batched(&own)
     }
