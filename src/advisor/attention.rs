@@ -432,7 +432,7 @@ fn kept(case: &ProgramContext<'_>, held: &[&AtPeak], is_predicted: bool) -> Stri
     for t in held {
         let layer = case.memory.kept.layer(t.family).map_or_else(|| t.family.to_string(), |layer| layer.name.clone());
         let rows = of_layers.entry(layer).or_default();
-        *rows = rows_of(&t).unwrap_or(0).max(*rows);
+        *rows = rows_of(t).unwrap_or(0).max(*rows);
     }
     let rows = of_layers.into_values().fold(0u64, u64::saturating_add);
     let bytes = rows.saturating_mul(BLOCK.unsigned_abs()).saturating_mul(2 * 4);
