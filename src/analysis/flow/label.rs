@@ -102,9 +102,7 @@ impl Labels {
             let label = label.unwrap_or_else(|| Label::borrowed(self.source_name(program, buffer)));
             return Some(Label { text: format!("{}, never read", label.text), ..label });
         }
-        let label = label?;
-        let again = if label.borrowed.is_empty() { "" } else { ", recomputed by the compiler" };
-        Some(Label { text: format!("{}{again}", label.text), ..label })
+        label
     }
 
     fn label(&self, program: &Program, buffer: BufferId, known: &mut Arguments) -> Option<Label> {
