@@ -58,8 +58,9 @@ impl Residency {
     #[must_use]
     pub fn in_words_of(program: &Program, map: &MemoryMap, buffer: BufferId) -> Option<Self> {
         let own = Self::of(map, buffer)?;
-        let is_argument = own.in_argument && own.is_throughout();
-        let written_again = if is_argument { written_after(program, map, buffer, own.written.1) } else { None };
+        // Asked of every row of a frame, and told of those alone that are read no more.
+        let is_told = own.in_argument && own.is_throughout() && own.reserved.1 > own.written.1;
+        let written_again = if is_told { written_after(program, map, buffer, own.written.1) } else { None };
         Some(Self { is_empty: is_only_allocated(program, buffer), written_again, ..own })
     }
 

@@ -8,10 +8,13 @@ mod per_sample;
 mod reason;
 mod unpacked;
 
+use std::cell::LazyCell;
+
 use rayon::prelude::*;
 
 use super::ProgramAnalysis;
 use super::flow::argument::entry_parameter;
+use super::flow::by_softmax::{LOGITS, OF_LOGITS};
 use super::flow::collective::{gathered_from, is_permute};
 use super::flow::copied_state::copied_into_loop;
 use super::flow::held::{cast_to, is_slice};
@@ -200,10 +203,14 @@ fn pass(program: &Program, loops: &Loops, at: InstructionId) -> Pass {
     if !name.is_empty() || program.instructions.opcode.get(at.index()) != Some(&Opcode::FUSION) {
         return pass_of(&name);
     }
+    if has_backward_inside(program, at) { Pass::Backward } else { Pass::Unknown }
+}
+
+/// Whether anything in what an instruction calls, such as a fusion, is of the backward pass.
+fn has_backward_inside(program: &Program, at: InstructionId) -> bool {
     let called = program.instructions.called_by(at).first().and_then(|called| program.computations.get(called.index()));
     let mut inside = called.map_or(0..0, |computation| computation.start..computation.end);
-    let is_backward = |row: u32| pass_of(&program.text.op_name(InstructionId(row))) == Pass::Backward;
-    if inside.any(is_backward) { Pass::Backward } else { Pass::Unknown }
+    inside.any(|row| pass_of(&program.text.op_name(InstructionId(row))) == Pass::Backward)
 }
 
 /// What temporaries are told by.
@@ -264,24 +271,19 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
     // What a loop gathers is one step's part of a stack; in a product whose parts are exchanged while others are computed,
     // devices hand on what they have of a weight.
     let filled_in = labels.pass_filled_in(program, &own);
-    let of_fusion = own.clone();
-    let is_named_so =
-        || labels.of(program, buffer).is_some_and(|label| label.text.starts_with("gradient of the logits"));
+    let label = LazyCell::new(|| labels.of(program, buffer).unwrap_or_default());
+    let is_gradient_of_logits = || {
+        !own.index.is_empty()
+            && pass_of(&own_name(program, own.clone())) == Pass::Backward
+            && label.text.starts_with(OF_LOGITS)
+    };
     let is_logits = || {
         let node = program.buffer_node(buffer);
-        node.is_some_and(|node| labels.softmaxes.are_like_logits(program, node))
-            && labels.of(program, buffer).is_some_and(|label| label.text.starts_with("logits"))
+        node.is_some_and(|node| labels.softmaxes.are_like_logits(program, node)) && label.text.starts_with(LOGITS)
     };
-    let is_call = |at: InstructionId| program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL);
-    let is_named_backward = || {
-        let label = labels.of(program, buffer);
-        label.is_some_and(|label| !label.borrowed.is_empty() && pass_of(&label.borrowed) == Pass::Backward)
-    };
-    let is_gradient = |own: &Value| {
-        !own.index.is_empty() && pass_of(&own_name(program, own.clone())) == Pass::Backward && is_named_so()
-    };
+    let is_call = program.instructions.opcode.get(instruction.index()) == Some(&Opcode::CUSTOM_CALL);
     let part = labels.has_collectives.then(|| {
-        let value = computed(program, own);
+        let value = computed(program, own.clone());
         gathered_from(program, value.clone()).or_else(|| is_permute(program, value.at).then_some(value))
     });
     if let Some(class) = part.flatten().and_then(|part| class_of(entry_parameter(program, loops, &part, true)?)) {
@@ -292,7 +294,7 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
         // Memory that a loop fills is what that makes of it.
         Some(Pass::Unknown) if filled_in == Some(Pass::Backward) => filled_in,
         // What is computed on another core has the name that it has when it is back.
-        Some(Pass::Unknown) if is_call(instruction) && is_named_backward() => Some(Pass::Backward),
+        Some(Pass::Unknown) if is_call && pass_of(&label.borrowed) == Pass::Backward => Some(Pass::Backward),
         pass => pass.copied(),
     };
     match pass {
@@ -305,14 +307,14 @@ fn temporary(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, si
             }
         }
         // Of a loss's several results one may be the gradient of the logits, whatever the fusion is named for.
-        Some(Pass::Forward) if is_gradient(&of_fusion) => (Class::Gradient, Reason::Backward),
+        Some(Pass::Forward) if is_gradient_of_logits() => (Class::Gradient, Reason::Backward),
         Some(Pass::Forward) => {
             if backward.is_none() {
                 return nothing;
             }
             if is_made_of_nothing(program, analysis, buffer, backward) {
                 nothing
-            } else if is_kept(analysis, buffer, backward) || (is_logits() && is_read_by_gradient(program, &of_fusion)) {
+            } else if is_kept(analysis, buffer, backward) || (is_logits() && is_read_by_gradient(program, &own)) {
                 (Class::Activation, Reason::KeptForBackward)
             } else {
                 (Class::Temporary, Reason::DroppedBefore)
@@ -352,9 +354,7 @@ fn is_read_by_gradient(program: &Program, value: &Value) -> bool {
             }
             continue;
         }
-        let inside = program.instructions.called_by(at).first().and_then(|own| program.computations.get(own.index()));
-        let rows = inside.map_or(0..0, |own| own.start..own.end);
-        if rows.chain([row]).any(|row| pass_of(&program.text.op_name(InstructionId(row))) == Pass::Backward) {
+        if pass_of(&program.text.op_name(at)) == Pass::Backward || has_backward_inside(program, at) {
             return true;
         }
     }

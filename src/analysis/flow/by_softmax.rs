@@ -14,7 +14,10 @@ use crate::model::{Program, ShapeNode, outline};
 const LEAST_CUT: i64 = 16;
 
 /// The word for what a softmax over classes runs over.
-pub(super) const LOGITS: &str = "logits";
+pub const LOGITS: &str = "logits";
+
+/// The words for their gradient.
+pub const OF_LOGITS: &str = "gradient of the logits";
 
 /// The softmaxes of a program, looked for when they are first asked for.
 #[derive(Debug, Default)]
@@ -48,7 +51,7 @@ impl Softmaxes {
         let name = own_name(program, value.clone());
         let is_gradient = pass_of(&name) == Pass::Backward;
         if whole.is_some_and(|whole| softmax.make_logits(program, value.clone(), whole)) {
-            return Some(if is_gradient { "gradient of the logits" } else { LOGITS });
+            return Some(if is_gradient { OF_LOGITS } else { LOGITS });
         }
         let is_of_convolution =
             || is_convolution(&name) || is_convolution(&program.text.op_name(computed(program, value.clone()).at));

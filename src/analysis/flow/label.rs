@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 
 use super::argument::moved_by;
 use super::argument_use::ArgumentUses;
-use super::by_softmax::{LOGITS, Softmaxes};
+use super::by_softmax::{LOGITS, OF_LOGITS, Softmaxes};
 use super::collective::{NamedBy, has_collectives, is_all_gather, named_by};
 use super::copied_state::copied_state;
 use super::held::cast_to;
@@ -217,8 +217,8 @@ impl Labels {
                     let node = node_at(program, at, &value.index)?;
                     let is_one = self.softmaxes.are_like_logits(program, node);
                     let words = match pass_of(&own) {
-                        Pass::Forward => "logits",
-                        Pass::Backward => "gradient of the logits",
+                        Pass::Forward => LOGITS,
+                        Pass::Backward => OF_LOGITS,
                         _ => "logits, or their gradient",
                     };
                     is_one.then(|| Label::plain(words.to_owned()))

@@ -1,5 +1,6 @@
 //! What a value was made from: the weight in the nearest product before it, else the nearest argument.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::argument;
@@ -33,8 +34,7 @@ pub(super) struct Origin {
 
 impl Origin {
     /// The label of what the backward pass makes behind a product with a weight: the gradient of the other side of that
-    /// product, or of what comes before it.
-    /// With the name at the end, where it is folded.
+    /// product, or of what comes before it. The name is at the end, where it is folded.
     pub(super) fn gradient_before(&self, program: &Program, value: &Value, op_name: &str) -> Option<String> {
         let is_backward = |name: &str| pass_of(name) == Pass::Backward;
         let product = self.product.filter(|_| is_backward(op_name))?;
@@ -57,9 +57,7 @@ impl Labels {
     pub fn is_of_argument(&self, program: &Program, value: &Value) -> bool {
         let written = self.role_of(program, value).and_then(|part| part.written.clone());
         let made = computed(program, written.unwrap_or_else(|| value.clone()));
-        let own = own_operands(program, &made);
-        let is_product = own.as_ref().map_or_else(|| is_product(program, made.at), |own| own.1);
-        let operands = own.as_ref().map_or_else(|| program.instructions.operands_of(made.at), |own| &own.0);
+        let (operands, is_product) = made_of_operands(program, &made);
         let is_of_argument = |at: InstructionId| {
             let argument = argument::entry_parameter(program, &self.loops, &Value::whole(at), true);
             let node = argument.and_then(|argument| program.shape_of(argument)).map(Shape::root);
@@ -104,7 +102,6 @@ impl Labels {
                 waiting.push_front(next);
                 continue;
             }
-            let operands = program.instructions.operands_of(value.at);
             if is_exchange(program, value.at) {
                 // What arrives from other devices is not what this one made.
                 continue;
@@ -142,9 +139,7 @@ impl Labels {
                 continue;
             }
             // One of several results of a fusion may have nothing to do with what others are made of.
-            let own = own_operands(program, &value);
-            let is_product = own.as_ref().map_or_else(|| is_product(program, value.at), |own| own.1);
-            let operands = own.as_ref().map_or(operands, |own| &own.0);
+            let (operands, is_product) = made_of_operands(program, &value);
             let arguments: Vec<(u32, String)> = operands
                 .iter()
                 .filter(|&&row| row != NO_ROW)
@@ -205,6 +200,14 @@ impl Labels {
 
 fn is_matrix(program: &Program, state: InstructionId, place: i64) -> bool {
     node_at(program, state, &[place]).is_some_and(|node| node.dimensions.iter().filter(|&&d| d > 1).count() >= 2)
+}
+
+/// The operands that a value is made of, and whether by a product: one of several results of a fusion by its own.
+fn made_of_operands<'p>(program: &'p Program, value: &Value) -> (Cow<'p, [u32]>, bool) {
+    own_operands(program, value).map_or_else(
+        || (Cow::Borrowed(program.instructions.operands_of(value.at)), is_product(program, value.at)),
+        |(operands, is_product)| (Cow::Owned(operands), is_product),
+    )
 }
 
 /// What a fusion computes one of its several results from, as operands of the fusion, and whether a product is in between;

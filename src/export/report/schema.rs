@@ -392,11 +392,14 @@ impl BufferReport {
         }
     }
 
-    /// Steps at which its memory is reserved and at which it is live; `None` if unknown.
+    /// Steps at which its memory is reserved and at which it is live; `None` if unknown, and of constants, which are there
+    /// from the beginning.
     pub fn spans(&self) -> Option<Residency> {
         let in_argument = self.category == Category::Parameter.name();
-        let is_constant = self.category == Category::Constant.name();
-        let written = if is_constant { self.reserved? } else { (self.live_start?, self.live_end?) };
+        if self.category == Category::Constant.name() {
+            return None;
+        }
+        let written = (self.live_start?, self.live_end?);
         Some(Residency {
             reserved: self.reserved?,
             written,
