@@ -17,7 +17,7 @@ use crate::analysis::packing::Family;
 use crate::analysis::what_if::saved_for_backward::{Stack, is_among};
 use crate::analysis::what_if::{Base, Depth, Edit, Memory, Prediction, Role, Trial, TryVerdict};
 use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis, Stop};
-use crate::model::{BufferId, Bytes, Device, ElementType, Program, ShapeNode, percent, thousands};
+use crate::model::{BufferId, Bytes, Device, ElementType, FastSet, Program, ShapeNode, percent, thousands};
 
 /// Reference of most rules, for the compiler of TPUs.
 pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/xla/errors/error_1000";
@@ -311,11 +311,13 @@ impl<'a> ProgramContext<'a> {
             return;
         }
         let most = self.memory.without(self.program, families);
-        let saved = self.saved(&most);
-        finding.at_stake_bytes = finding.at_stake_bytes.or((saved > 0).then_some(Bytes(saved)));
-        let size = |&row: &usize| self.memory.families.list.get(row).map_or(0, |family| family.size);
-        let is_less = (saved as f64) < families.iter().map(size).total() as f64 * NEARLY_ALL;
         let is_elsewhere = most.peak_event != self.before.peak_event;
+        let meant: FastSet<usize> = families.iter().copied().collect();
+        let all = self.peak.iter().filter(|t| meant.contains(&t.family)).map(|t| t.size).total();
+        // Where the peak stays, it is all of them less, whatever else is counted there.
+        let saved = if is_elsewhere { self.saved(&most) } else { self.saved(&most).max(all) };
+        finding.at_stake_bytes = finding.at_stake_bytes.or((saved > 0).then_some(Bytes(saved)));
+        let is_less = (saved as f64) < all as f64 * NEARLY_ALL;
         let elsewhere = if is_less && is_elsewhere { "; the peak is elsewhere then" } else { "" };
         finding.at_most = Some(match saved {
             0 => how.trim_start_matches([',', ':', ' ']).to_owned(),

@@ -204,6 +204,19 @@ fn main(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, sums: &BTreeMap<
     }
 }
 
+/// Most names that a title lists.
+const MOST_NAMES: usize = 3;
+
+/// The first names of some arguments, and how many of these have other names.
+fn named(names: &[String], paths: &[&str]) -> String {
+    if names.len() <= MOST_NAMES {
+        return listed(names, MOST_NAMES);
+    }
+    let shown = &names[..MOST_NAMES];
+    let others = paths.iter().filter(|path| !shown.iter().any(|name| path.starts_with(name.as_str()))).count();
+    format!("{} and {others} more", listed(shown, MOST_NAMES))
+}
+
 fn report(
     case: &ProgramContext<'_>,
     findings: &mut Vec<Finding>,
@@ -225,7 +238,12 @@ fn report(
     let others: Vec<&str> =
         case.arguments().filter(|a| !is_meant(a.0) && case.counts_beside(a.0, bytes)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
-    let of = if names.is_empty() { String::new() } else { format!(" ({})", listed(&names, 3)) };
+    let paths: Vec<&str> = case
+        .arguments()
+        .filter(|argument| rows.iter().any(|own| own.0 > 0 && own.1 == argument.0))
+        .map(|argument| argument.1)
+        .collect();
+    let of = if names.is_empty() { String::new() } else { format!(" ({})", named(&names, &paths)) };
     finding.changes_results = ChangesResults::Maybe;
     if class == Class::Weight && name != STATE.1 {
         in_fewer_bits(case, &mut finding, rows, &names);

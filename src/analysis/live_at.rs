@@ -6,6 +6,7 @@
 use super::byte_owners::{self, Placed};
 use super::flow::ALLOCATE;
 use super::map::{MapBox, MemoryMap};
+use super::names::lookup::is_rematerialised;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{BufferId, Bytes, Category, Opcode, Program};
 
@@ -35,6 +36,8 @@ pub struct Residency {
     pub is_empty: bool,
     /// Of an argument, when its memory is written again after its last read, if ever.
     pub written_again: Option<u32>,
+    /// Whether the compiler computes it a second time, for want of memory to keep it.
+    pub is_recomputed: bool,
 }
 
 impl Residency {
@@ -51,17 +54,18 @@ impl Residency {
         let in_argument = region.is_some_and(|region| region.category == Category::Parameter);
         // Constants are there from the beginning.
         let written = if is_constant { reserved } else { written };
-        Some(Self { reserved, written, in_argument, is_empty: false, written_again: None })
+        Some(Self { reserved, written, in_argument, is_empty: false, written_again: None, is_recomputed: false })
     }
 
-    /// As [`Self::of`], with what is known of memory that is only allocated.
+    /// As [`Self::of`], with what is known of memory that is only allocated, of arguments, and of what is recomputed.
     #[must_use]
     pub fn in_words_of(program: &Program, map: &MemoryMap, buffer: BufferId) -> Option<Self> {
         let own = Self::of(map, buffer)?;
         // Asked of every row of a frame, and told of those alone that are read no more.
         let is_told = own.in_argument && own.is_throughout() && own.reserved.1 > own.written.1;
         let written_again = if is_told { written_after(program, map, buffer, own.written.1) } else { None };
-        Some(Self { is_empty: is_only_allocated(program, buffer), written_again, ..own })
+        let is_recomputed = program.buffers.instruction_of(buffer).is_some_and(|at| is_rematerialised(program, at));
+        Some(Self { is_empty: is_only_allocated(program, buffer), written_again, is_recomputed, ..own })
     }
 
     /// Whether it is an argument whose memory is still reserved at a point after its last read, for a result.
@@ -76,13 +80,21 @@ impl Residency {
         self.reserved.0 == 0 && self.written.0 == 0
     }
 
-    /// How the two differ, in words: `reserved from step 0, written at 5,843`, in the memory of an argument
+    /// What is to say of its memory: how the two spans differ, `reserved from step 0, written at 5,843`, in the memory of an argument
     /// `in the memory of the donated argument params['w'], written at step 5,843`, or where others write the memory in
     /// place afterwards `updated in place up to step 1,544`; of memory that is only allocated `empty up to step 1,544`, of
-    /// donated arguments `last read at step 412, written again at 2,755`. `None` if the memory is reserved exactly while it is written.
-    /// `argument` finds the path of that argument, as [`argument_before`] does.
+    /// donated arguments `last read at step 412, written again at 2,755`; then `recomputed by the compiler`. `None` if the
+    /// memory is reserved exactly while it is written, by what is computed once. `argument` finds the path of that
+    /// argument, as [`argument_before`] does.
     #[must_use]
-    pub fn difference<'a>(&self, unit: &str, argument: impl FnOnce() -> Option<&'a str>) -> Option<String> {
+    pub fn note<'a>(&self, unit: &str, argument: impl FnOnce() -> Option<&'a str>) -> Option<String> {
+        let recomputed = self.is_recomputed.then(|| "recomputed by the compiler".to_owned());
+        let notes: Vec<String> = self.difference(unit, argument).into_iter().chain(recomputed).collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    /// How reserved and written differ, in words.
+    fn difference<'a>(&self, unit: &str, argument: impl FnOnce() -> Option<&'a str>) -> Option<String> {
         let number = |point: u32| point.to_string();
         if self.written.0 > self.reserved.0 {
             let [reserved, written] = [self.reserved.0, self.written.0].map(number);
@@ -189,8 +201,9 @@ mod tests {
             in_argument: false,
             is_empty: false,
             written_again: None,
+            is_recomputed: false,
         };
-        let words = |spans: Residency| spans.difference("step", || None);
+        let words = |spans: Residency| spans.note("step", || None);
         assert_eq!(words(spans((5, 9), (5, 9))), None);
         assert_eq!(words(spans((0, 90), (7, 90))).as_deref(), Some("reserved from step 0, written at 7"));
         assert_eq!(words(spans((5, 90), (5, 9))).as_deref(), Some("updated in place up to step 90"));
@@ -201,6 +214,12 @@ mod tests {
         let again = |at: u32| words(Residency { written_again: Some(at), ..donated });
         assert_eq!(again(70).as_deref(), Some("last read at step 41, written again at 70"));
         assert_eq!(again(41).as_deref(), Some("updated in place from step 41"));
+        let recomputed = |spans| words(Residency { is_recomputed: true, ..spans });
+        assert_eq!(recomputed(spans((5, 9), (5, 9))).as_deref(), Some("recomputed by the compiler"));
+        assert_eq!(
+            recomputed(spans((5, 90), (5, 9))).as_deref(),
+            Some("updated in place up to step 90; recomputed by the compiler")
+        );
         assert!(donated.is_past(50) && !donated.is_past(41) && !empty.is_past(50));
         // Whatever is there for the whole run, and no argument, says nothing.
         assert_eq!(words(spans((0, 90), (0, 41))), None);

@@ -49,6 +49,7 @@ pub(super) fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport 
             .map(str::to_owned),
         is_empty: spans.is_some_and(|spans| spans.is_empty),
         written_again: spans.and_then(|spans| spans.written_again),
+        is_recomputed: spans.is_some_and(|spans| spans.is_recomputed),
         lifetime_from: analysis
             .lifetime_from(program, space, buffer)
             .filter(|_| !program.is_listing)

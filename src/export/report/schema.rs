@@ -374,6 +374,9 @@ pub struct BufferReport {
     /// Of an argument, the step at which its memory is written again after its last read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_again: Option<u32>,
+    /// Whether the compiler computes it a second time, for want of memory to keep it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_recomputed: bool,
     /// Where the live range comes from.
     pub lifetime_from: Option<&'static str>,
 }
@@ -406,6 +409,7 @@ impl BufferReport {
             in_argument,
             is_empty: self.is_empty,
             written_again: self.written_again,
+            is_recomputed: self.is_recomputed,
         })
     }
 }

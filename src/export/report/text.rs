@@ -348,7 +348,7 @@ fn write_at_peak(out: &mut String, peak: &PeakReport, of_what: &str) {
         // Of arguments only where they are read no more.
         let is_told = |spans: &Residency| !spans.is_throughout() || peak.step.is_some_and(|step| spans.is_past(step));
         let spans = buffer.spans().filter(is_told);
-        if let Some(words) = spans.and_then(|spans| spans.difference("step", || buffer.in_memory_of.as_deref())) {
+        if let Some(words) = spans.and_then(|spans| spans.note("step", || buffer.in_memory_of.as_deref())) {
             let _ = writeln!(out, "      {:>10}  {words}", "");
         }
         if *bytes_at_peak < buffer.bytes {

@@ -61,7 +61,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         let alive = data.map.length(start, end);
         let argument = || argument_before(program, analysis, &data.map, buffer);
         if let Some(words) =
-            Residency::in_words_of(program, &data.map, buffer).and_then(|spans| spans.difference(unit, argument))
+            Residency::in_words_of(program, &data.map, buffer).and_then(|spans| spans.note(unit, argument))
         {
             fact(ui, theme, "Memory", &words);
         }

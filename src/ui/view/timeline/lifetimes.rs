@@ -226,8 +226,8 @@ fn one(
         thousands(start.into()),
         thousands(end.into())
     );
-    if let Some(words) = spans
-        .and_then(|spans| spans.difference(unit, || argument_before(scene.program, scene.analysis, &data.map, buffer)))
+    if let Some(words) =
+        spans.and_then(|spans| spans.note(unit, || argument_before(scene.program, scene.analysis, &data.map, buffer)))
     {
         spoken = format!("{spoken}; {words}");
     }

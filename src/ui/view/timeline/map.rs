@@ -432,7 +432,7 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     ui.label(text(steps, size::SMALL, Weight::Regular, theme.text2));
     let argument = || argument_before(program, scene.analysis, scene.map(), item.buffer);
     if let Some(words) =
-        Residency::in_words_of(program, scene.map(), item.buffer).and_then(|spans| spans.difference(unit, argument))
+        Residency::in_words_of(program, scene.map(), item.buffer).and_then(|spans| spans.note(unit, argument))
     {
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     }
