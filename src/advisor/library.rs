@@ -471,7 +471,7 @@ impl Library {
                         "call the model without its head, let `torchax.interop.jax_view` make a JAX function of head and loss, and run that with `jax.checkpoint` in `jax.lax.map` over the parts, through `torchax.interop.call_jax`"
                     }
                     Self::Keras => {
-                        "let the model return hidden states and its `compute_loss` make both from them, with `jax.lax.map` over the parts and `jax.checkpoint` on the function that it runs"
+                        "let the model return hidden states and its `compute_loss` make both from them, with `jax.lax.map` over the parts and `jax.checkpoint` on the function that it runs; metrics of `compile` would take the hidden states for logits then, so none of them (`weighted_metrics=[]`, as KerasHub's default is an accuracy)"
                     }
                     _ => {
                         "`jax.lax.map` (or `scan`) over the parts with `jax.checkpoint` on the function that goes from hidden states to the loss"

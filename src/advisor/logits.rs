@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::finding::{ChangesResults, Finding, Severity};
 use super::library::Library;
+use super::metrics;
 use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
@@ -16,6 +17,12 @@ pub const NAME: &str = "logits";
 
 /// Share of allocated bytes from which logits are reported even if chunking them alone hardly lowers the peak.
 const CAUSE: f64 = 0.10;
+
+/// How a title begins where only the gradient is there.
+const OF_GRADIENT: &str = "The gradient of logits";
+
+/// Share of the bytes of copies from which on they are what the peak has too much.
+const NEARLY_ALL: f64 = 0.9;
 
 /// Number of chunks in which the loss is computed.
 const PARTS: u32 = 8;
@@ -60,12 +67,19 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     } else {
         "for all positions at once"
     };
+    let is_of_metrics = metrics::alone_keep(case, &held);
     finding.why = format!(
-        "At the peak, {} the vocabulary as a dimension, {positions}; the largest is {}.{} {}; logits and their gradient are intermediate values.",
-        counted(held.len(), "temporary has", "temporaries have"),
+        "At the peak, {} {}, {positions}; the largest is {}.{} {}",
+        counted(held.len(), "temporary holds", "temporaries hold"),
+        if finding.title.starts_with(OF_GRADIENT) { "it" } else { "them" },
         case.describe_first(&held),
         copied(case, &held),
-        needed(case, &held, vocabulary)
+        if is_of_metrics {
+            "From then on, only metrics read them, such as an accuracy: loss and gradients have been computed."
+                .to_owned()
+        } else {
+            format!("{}; logits and their gradient are intermediate values.", needed(case, &held, vocabulary))
+        }
     );
     if is_remedied {
         let all_but_one = bytes - bytes / u64::from(PARTS);
@@ -99,6 +113,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
                 finding.why.push_str(" In chunks alone they hardly lower the peak: other values then take as much.");
             }
         }
+    }
+    if is_of_metrics {
+        finding.advice.push("leave out the metrics that read the model's output, or compute them where the loss is computed: `weighted_metrics=[]` in `compile`, as KerasHub's default is an accuracy".to_owned());
     }
     finding.advice.push(Library::of(case).chunked_loss(PARTS, &case.memory, divided(case)));
     finding.advice.extend(without_gradient(case, &held));
@@ -199,25 +216,40 @@ fn named(case: &ProgramContext<'_>, held: &[&AtPeak], vocabulary: i64) -> String
     let gradients = held.iter().filter(|t| classes.of(t.buffer) == Class::Gradient).count();
     let over = format!("over a vocabulary of {}", thousands(vocabulary.unsigned_abs()));
     match held.len() - gradients {
-        0 => format!("The gradient of logits {over} takes"),
+        0 => format!("{OF_GRADIENT} {over} takes"),
         others if others < held.len() => format!("Logits {over} and their gradient take"),
         _ => format!("Logits {over} take"),
     }
 }
 
-/// How much of it is copies in another layout, in a sentence; empty if none is.
+/// How much of it is copies in another layout, and how much less it is without them where that is not as much, in a sentence;
+/// empty if none is.
 fn copied(case: &ProgramContext<'_>, held: &[&AtPeak]) -> String {
     let is_copy = |t: &&&AtPeak| {
         let made = case.program.buffers.instruction_of(t.buffer);
         made.is_some_and(|made| case.program.instructions.opcode.get(made.index()) == Some(&Opcode::COPY))
     };
-    match held.iter().filter(is_copy).map(|t| t.size).total() {
-        0 => String::new(),
-        bytes => {
-            let are = if held.iter().filter(is_copy).count() == 1 { "is a copy" } else { "are copies" };
-            format!(" {} of it {are} in another layout.", Bytes(bytes).short())
-        }
+    let copies: Vec<&AtPeak> = held.iter().copied().filter(|t| is_copy(&t)).collect();
+    let bytes = copies.iter().map(|t| t.size).total();
+    if copies.is_empty() {
+        return String::new();
     }
+    let live = case.analysis.live.as_ref();
+    let spans = copies.iter().filter_map(|t| live?.of(t.buffer).map(|(first, last)| (first, last, t.size)));
+    let spans: Vec<(u32, u32, u64)> = spans.collect();
+    let saved = case.space.occupancy.as_ref().map(|curve| case.at_peak().saturating_sub(curve.peak_without(&spans).0));
+    let (are, them) = if copies.len() == 1 { ("is a copy", "it") } else { ("are copies", "them") };
+    // Another step may be nearly as high.
+    let but = match saved {
+        Some(less) if !case.is_worth(less) => {
+            format!("; without {them} the peak is hardly lower, at another step")
+        }
+        Some(less) if (less as f64) < bytes as f64 * NEARLY_ALL => {
+            format!("; without {them} the peak is only {} less, at another step", Bytes(less).short())
+        }
+        _ => String::new(),
+    };
+    format!(" {} of it {are} in another layout{but}.", Bytes(bytes).short())
 }
 
 /// Whether the mesh has an axis that divides the vocabulary of an embedding besides those that divide the batch: only that

@@ -28,6 +28,7 @@ mod libraries;
 mod library;
 mod logits;
 mod made_of;
+mod metrics;
 mod micro_batches;
 mod offload;
 mod oversized;

@@ -119,7 +119,11 @@ fn safest(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
 
 /// Drops changes of a plan that is not enough without which the program needs no more.
 fn with_what_helps(case: &ProgramContext<'_>, plan: Plan) -> Plan {
-    let attempt = |edits: &[Edit]| Some(case.try_out(edits)).filter(|prediction| prediction.undecided.is_none());
+    let most = plan.allocated;
+    let attempt = |edits: &[Edit]| {
+        let prediction = case.try_within(edits, Depth::Verdict, most)?;
+        prediction.undecided.is_none().then_some(prediction)
+    };
     shortened(case, plan, &attempt, &|shorter, plan| shorter.allocated <= plan.allocated)
 }
 

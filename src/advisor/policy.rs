@@ -8,9 +8,10 @@ use super::simulation::is_simulation;
 use super::stages;
 use crate::analysis::flow::Value;
 use crate::analysis::flow::other_result::own_name;
-use crate::analysis::flow::product::is_product;
+use crate::analysis::flow::product::{is_kernel, is_product};
 use crate::analysis::names::lookup::is_convolution;
-use crate::analysis::names::pass::{AGAIN, Pass};
+use crate::analysis::names::pass::{AGAIN, Pass, pass_of};
+use crate::analysis::names::plain::kernel;
 use crate::analysis::what_if::saved_for_backward::is_among;
 use crate::analysis::what_if::{Checkpoint, Edit};
 use crate::model::{BufferId, Bytes, FastSet, InstructionId};
@@ -88,11 +89,24 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
     let is_known = case.is_worth(products) && case.memory.rematerialised == 0;
     let of_them =
         if is_known { format!(" (at least {} of what is kept now)", Bytes(products).short()) } else { String::new() };
-    let and_scores = if are_scores_kept { ", including attention scores" } else { "" };
+    let and_scores = if are_scores_kept { ", including attention scores".to_owned() } else { with_kernels(case) };
     let but = if case.has_experts() { ", but not those of experts," } else { "" };
     Some(format!(
         "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights{of_them}{but} and recomputes the rest{and_scores}"
     ))
+}
+
+/// What is not cheap of what such a policy has computed again, in words: a kernel of the forward pass is no product to it.
+fn with_kernels(case: &ProgramContext<'_>) -> String {
+    let program = case.program;
+    let names = program.instructions.ids().filter(|&at| is_kernel(program, at)).map(|at| program.text.op_name(at));
+    match names.into_iter().find(|name| pass_of(name) == Pass::Forward) {
+        Some(name) => match kernel(&name) {
+            Some(own) => format!(", including the kernel `{own}`, which is not cheap"),
+            None => ", including its kernels, which are not cheap".to_owned(),
+        },
+        None => String::new(),
+    }
 }
 
 /// Whether the program multiplies matrices, other than as convolutions of its source.

@@ -233,8 +233,13 @@ impl<'a> ProgramContext<'a> {
     /// As [`Self::try_to`]; `None` where more is live at once than there is memory, which takes no packing to tell.
     #[must_use]
     pub fn try_if_it_can_fit(&self, edits: &[Edit], depth: Depth) -> Option<Arc<Prediction>> {
+        self.try_within(edits, depth, Bytes(self.memory.capacity?))
+    }
+
+    /// As [`Self::try_to`]; `None` where more than `most` bytes are live at once.
+    pub(super) fn try_within(&self, edits: &[Edit], depth: Depth, most: Bytes) -> Option<Arc<Prediction>> {
         self.stop.check().ok()?;
-        self.tried.prediction_if_it_can_fit(&self.memory, self.program, edits, depth)
+        self.tried.prediction_within(&self.memory, self.program, edits, (depth, most))
     }
 
     /// Changes applied, where not even the fewest bytes after them are known yet.

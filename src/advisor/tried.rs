@@ -48,15 +48,15 @@ impl Tried {
         self.of(trial.edits(), depth).unwrap_or_else(|| self.predict(trial, trial.edits(), depth))
     }
 
-    /// As [`Self::prediction`]; `None` where more is live at once than there is memory, which takes no packing to tell.
-    pub fn prediction_if_it_can_fit(
+    /// As [`Self::prediction`]; `None` where more than `most` bytes are live at once, which takes no packing to tell.
+    pub fn prediction_within(
         &self,
         memory: &Memory,
         program: &Program,
         edits: &[Edit],
-        depth: Depth,
+        (depth, most): (Depth, Bytes),
     ) -> Option<Arc<Prediction>> {
-        let can_fit = |least: Bytes| memory.capacity.is_some_and(|capacity| least.0 <= capacity);
+        let can_fit = |least: Bytes| least <= most;
         if self.known_least(edits).is_some_and(|least| !can_fit(least)) {
             return None;
         }

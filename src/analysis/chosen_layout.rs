@@ -1,6 +1,7 @@
 //! Arrays in a layout that a program can hardly change: what the compiler's decompositions of matrices, convolutions,
 //! kernels and attention take and make.
 
+use crate::analysis::flow::product::is_kernel;
 use crate::analysis::flow::softmax::Softmax;
 use crate::analysis::flow::{Value, handed_on};
 use crate::analysis::names::lookup::is_convolution;
@@ -44,6 +45,7 @@ impl ChosenLayouts {
             let decomposes = decomposes(program, at);
             let words = match decomposes {
                 Some(words) => words,
+                // Its operands and results are in rows, whatever that takes.
                 None if is_kernel(program, at) => KERNEL,
                 None if is_convolution(&program.text.op_name(at)) => CONVOLUTION,
                 None => continue,
@@ -93,12 +95,6 @@ impl ChosenLayouts {
         let first = found.next()?;
         (2 * (1 + found.count()) > buffers.len()).then_some(first)
     }
-}
-
-/// Whether an instruction is a kernel that the program brings along: its operands and results are in rows, whatever that takes.
-fn is_kernel(program: &Program, at: InstructionId) -> bool {
-    program.instructions.opcode.get(at.index()) == Some(&Opcode::CUSTOM_CALL)
-        && program.text.custom_call_target(at) == "tpu_custom_call"
 }
 
 /// What a call of a decomposition is, in words.

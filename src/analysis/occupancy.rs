@@ -28,6 +28,23 @@ pub struct Occupancy {
     pub content_peak_point: u32,
 }
 
+impl Occupancy {
+    /// Highest value of `reserved` if some buffers took no memory, given with their first and last points and bytes.
+    #[must_use]
+    pub fn peak_without(&self, buffers: &[(u32, u32, u64)]) -> Bytes {
+        let ends = buffers.iter().flat_map(|&(first, last, _)| [first, last.saturating_add(1)]);
+        let mut borders: Vec<u32> = ends.chain([0, self.reserved.end()]).collect();
+        borders.sort_unstable();
+        borders.dedup();
+        let highest = borders.windows(2).map(|part| {
+            let is_there = |buffer: &&(u32, u32, u64)| (buffer.0..=buffer.1).contains(&part[0]);
+            let gone = buffers.iter().filter(is_there).map(|buffer| buffer.2).fold(0, u64::saturating_add);
+            self.reserved.highest(part[0], part[1]).saturating_sub(gone)
+        });
+        Bytes(highest.max().unwrap_or(0))
+    }
+}
+
 /// A buffer in the sweep.
 struct Item {
     size: u64,
@@ -213,4 +230,23 @@ fn range_of(program: &Program, live: &LiveRanges, buffer: BufferId, is_constant:
         return Some((0, live.points()));
     }
     range
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_what_makes_a_peak_another_one_is_the_highest() {
+        let mut reserved = Steps::default();
+        for (point, value) in [(0, 10), (2, 30), (5, 90), (7, 80), (8, 20), (10, 0)] {
+            reserved.push(point, value);
+        }
+        let occupancy = Occupancy { reserved, ..Occupancy::default() };
+        let peak = |buffers: &[(u32, u32, u64)]| occupancy.peak_without(buffers).0;
+        assert_eq!(peak(&[]), 90);
+        assert_eq!(peak(&[(5, 6, 60)]), 80, "what is there afterwards");
+        assert_eq!(peak(&[(5, 7, 60)]), 30);
+        assert_eq!(peak(&[(5, 7, 30), (4, 6, 20)]), 50);
+    }
 }

@@ -206,11 +206,15 @@ fn pass(program: &Program, loops: &Loops, at: InstructionId) -> Pass {
     if has_backward_inside(program, at) { Pass::Backward } else { Pass::Unknown }
 }
 
-/// Whether anything in what an instruction calls, such as a fusion, is of the backward pass.
+/// Whether anything in what an instruction calls, such as a fusion, is of the backward pass. Constants do not tell: equal
+/// ones of the whole program are one, with the name of any.
 fn has_backward_inside(program: &Program, at: InstructionId) -> bool {
     let called = program.instructions.called_by(at).first().and_then(|called| program.computations.get(called.index()));
     let mut inside = called.map_or(0..0, |computation| computation.start..computation.end);
-    inside.any(|row| pass_of(&program.text.op_name(InstructionId(row))) == Pass::Backward)
+    inside.any(|row| {
+        program.instructions.opcode.get(row as usize) != Some(&Opcode::CONSTANT)
+            && pass_of(&program.text.op_name(InstructionId(row))) == Pass::Backward
+    })
 }
 
 /// What temporaries are told by.

@@ -34,6 +34,12 @@ pub fn may_have_weights(program: &Program) -> bool {
     program.instructions.ids().any(|at| {
         matches!(program.opcode_name(at), "dot" | "convolution" | "ragged-dot" | "gather")
             || is_library_product(program, at)
-            || (opcode(program, at) == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "tpu_custom_call")
+            || is_kernel(program, at)
     })
+}
+
+/// Whether an instruction is a kernel that the program brings along, as of Pallas.
+#[must_use]
+pub fn is_kernel(program: &Program, at: InstructionId) -> bool {
+    opcode(program, at) == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "tpu_custom_call"
 }

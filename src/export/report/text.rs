@@ -348,8 +348,12 @@ fn write_at_peak(out: &mut String, peak: &PeakReport, of_what: &str) {
         // Of arguments only where they are read no more.
         let is_told = |spans: &Residency| !spans.is_throughout() || peak.step.is_some_and(|step| spans.is_past(step));
         let spans = buffer.spans().filter(is_told);
-        if let Some(words) = spans.and_then(|spans| spans.note("step", || buffer.in_memory_of.as_deref())) {
-            let _ = writeln!(out, "      {:>10}  {words}", "");
+        if let Some(spans) = spans
+            && let Some(words) = spans.note("step", || buffer.in_memory_of.as_deref())
+        {
+            // The name is that of what the argument's memory holds then.
+            let is_later = spans.in_argument && peak.step.is_some_and(|step| spans.written.0 > step);
+            let _ = writeln!(out, "      {:>10}  {words}{}", "", if is_later { ", which is later" } else { "" });
         }
         if *bytes_at_peak < buffer.bytes {
             let _ = writeln!(out, "      {:>10}  of {}; others share the rest", "", short(buffer.bytes));
