@@ -493,4 +493,12 @@ mod tests {
     fn weights_beside_larger_temporaries_are_not() {
         assert!(of_product(4096).is_empty());
     }
+
+    #[test]
+    fn a_title_counts_all_arguments_that_it_does_not_name() {
+        let names = ["a", "b", "c", "d"].map(str::to_owned);
+        assert_eq!(named(&names, &["a", "b", "c", "d", "step"]), "`a`, `b`, `c` and 2 more");
+        assert_eq!(named(&names, &["a['x']", "a['y']", "b", "c", "d"]), "`a`, `b`, `c` and 1 more");
+        assert_eq!(named(&names[..2], &["a", "b", "step"]), "`a`, `b`");
+    }
 }

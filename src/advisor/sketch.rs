@@ -8,7 +8,7 @@ use crate::analysis::{ProgramAnalysis, ProgramParts, Stop};
 use crate::model::{
     Allocation, Assigned, BufferId, Bytes, Capacity, Computation, ComputationId, Device, ElementType, EventKind,
     FastMap, HeapEvent, HeapTrace, InstructionId, Layout, MemorySpace, Metadata, NO_ROW, Opcode, Program, ProgramText,
-    ProgramTextHandle, ScopedMemory, Shape, ShapeId, ShapeNode,
+    ProgramTextHandle, ScopedMemory, Shape, ShapeId, ShapeNode, SourceLine,
 };
 
 /// Builder of a program: one computation in schedule order.
@@ -26,6 +26,8 @@ struct Words {
     scratch: Vec<Vec<ScopedMemory>>,
     /// Targets of custom calls, where they have one.
     targets: FastMap<u32, String>,
+    /// Source files, where they are known.
+    sources: FastMap<u32, String>,
 }
 
 impl ProgramText for Words {
@@ -37,7 +39,9 @@ impl ProgramText for Words {
     }
     fn metadata(&self, instruction: InstructionId) -> Metadata {
         let op_name = self.op_names.get(instruction.index()).cloned().unwrap_or_default();
-        Metadata { op_name, ..Metadata::default() }
+        let source =
+            self.sources.get(&instruction.0).map(|file| SourceLine { file: file.clone(), ..SourceLine::default() });
+        Metadata { op_name, source, ..Metadata::default() }
     }
     fn custom_call_target(&self, instruction: InstructionId) -> String {
         self.targets.get(&instruction.0).cloned().unwrap_or_default()
@@ -127,6 +131,11 @@ impl Sketch {
     /// Names the target of a custom call.
     pub fn target(&mut self, call: u32, target: &str) {
         self.words.targets.insert(call, target.to_owned());
+    }
+
+    /// Names the source file of an instruction.
+    pub fn source(&mut self, row: u32, file: &str) {
+        self.words.sources.insert(row, file.to_owned());
     }
 
     /// Sets the VMEM scratch of an instruction, in bytes.

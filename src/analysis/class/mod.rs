@@ -441,3 +441,38 @@ fn share(program: &Program, analysis: &ProgramAnalysis, of: &mut [(Class, Reason
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::model::{Computation, ComputationId, Metadata, ProgramText, ProgramTextHandle};
+
+    /// The op names of a program's instructions.
+    #[derive(Debug)]
+    struct OpNames(Vec<&'static str>);
+
+    impl ProgramText for OpNames {
+        fn metadata(&self, at: InstructionId) -> Metadata {
+            let op_name = self.0.get(at.index()).copied().unwrap_or_default().to_owned();
+            Metadata { op_name, ..Metadata::default() }
+        }
+    }
+
+    #[test]
+    fn a_constant_inside_a_fusion_is_no_sign_of_its_pass() {
+        let of_fusion_around = |opcode: Opcode| {
+            let mut program = Program::default();
+            program.instructions.opcode = vec![opcode, Opcode::FUSION];
+            program.computations = vec![Computation { start: 0, end: 1, ..Computation::default() }];
+            program.instructions.called.begin(1);
+            program.instructions.called.items.push(ComputationId(0));
+            program.text =
+                ProgramTextHandle(Arc::new(OpNames(vec!["jit(step)/transpose(jvp(table))/scatter-add", ""])));
+            has_backward_inside(&program, InstructionId(1))
+        };
+        assert!(of_fusion_around(Opcode::COPY));
+        assert!(!of_fusion_around(Opcode::CONSTANT));
+    }
+}
