@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::other_result::own_name;
 use super::softmax::{Softmax, elements};
 use super::{Value, computed};
-use crate::analysis::names::lookup::is_convolution;
+use crate::analysis::names::lookup::{is_convolution, is_draw_of_dropout};
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::once::once;
 use crate::model::{Program, ShapeNode, outline};
@@ -18,6 +18,9 @@ pub const LOGITS: &str = "logits";
 
 /// The words for their gradient.
 pub const OF_LOGITS: &str = "gradient of the logits";
+
+/// The words for what a dropout draws for each attention score.
+const RANDOM: &str = "random numbers";
 
 /// The softmaxes of a program, looked for when they are first asked for.
 #[derive(Debug, Default)]
@@ -55,6 +58,9 @@ impl Softmaxes {
         }
         let is_of_convolution =
             || is_convolution(&name) || is_convolution(&program.text.op_name(computed(program, value.clone()).at));
+        if may_be_scores && is_draw_of_dropout(&name) {
+            return Some(RANDOM);
+        }
         let are_scores = may_be_scores && !is_of_convolution() && !is_of_weight();
         are_scores.then_some(if is_gradient { "gradient of attention scores" } else { "attention scores" })
     }

@@ -123,6 +123,14 @@ pub fn is_draw(op_name: &str) -> bool {
     ["bernoulli", "random_bits", "threefry"].iter().any(|word| op_name.contains(word))
 }
 
+/// Whether an operation's name is that of what a dropout draws for each element, before it is compared: `max` is the last
+/// step of `jax.random.uniform`, and nothing that a dropout does to its input.
+#[must_use]
+pub fn is_draw_of_dropout(op_name: &str) -> bool {
+    let (scopes, operation) = op_name.rsplit_once('/').unwrap_or(("", op_name));
+    is_draw(op_name) || (operation == "max" && scopes.to_ascii_lowercase().contains("dropout"))
+}
+
 /// Whether an instruction's name shows that XLA's rematerialisation made it.
 #[must_use]
 pub fn is_rematerialised(program: &Program, instruction: InstructionId) -> bool {
@@ -135,4 +143,21 @@ pub fn is_rematerialised(program: &Program, instruction: InstructionId) -> bool 
 pub fn rematerialised_at(name: &[u8]) -> Option<usize> {
     // Asked of every instruction: the few dots of a name are found faster than a searcher for the word is made.
     memchr::memchr_iter(b'.', name).find(|&at| name[at..].starts_with(b".remat"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_dropout_draws_is_not_what_it_is_applied_to() {
+        for (name, expected) in [
+            ("jit(step)/jvp(layer_0)/attention_dropout/max", true),
+            ("jit(step)/jvp(layer_0)/Dropout_0/jit(_bernoulli)/jit(_uniform)/max", true),
+            ("jit(step)/jvp(layer_0)/attention_dropout/mul", false),
+            ("jit(step)/jvp(layer_0)/attention_softmax/max", false),
+        ] {
+            assert_eq!(is_draw_of_dropout(name), expected, "{name}");
+        }
+    }
 }

@@ -18,8 +18,13 @@ pub(super) fn without_end(text: &str) -> Option<&str> {
 }
 
 /// What the names of buffers begin with that say what they are before they say where.
-const KINDS: [&str; 4] =
-    ["logits, ", "gradient of the logits, ", "attention scores, ", "gradient of attention scores, "];
+const KINDS: [&str; 5] = [
+    "logits, ",
+    "gradient of the logits, ",
+    "attention scores, ",
+    "gradient of attention scores, ",
+    "random numbers, ",
+];
 
 /// The scopes that a name has behind what it says that it is; `None` if it says no such thing.
 fn without_kind(text: &str) -> Option<&str> {
