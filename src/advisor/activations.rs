@@ -21,6 +21,7 @@ use crate::analysis::flow::argument::held_or_sliced;
 use crate::analysis::flow::collective::is_gathered;
 use crate::analysis::flow::loops::Role as LoopRole;
 use crate::analysis::flow::made_of::made_of_outside;
+use crate::analysis::names::layer::Layer;
 use crate::analysis::names::lookup::is_rematerialised;
 use crate::analysis::names::pass::{AGAIN, Pass};
 use crate::analysis::names::scope::path;
@@ -234,7 +235,7 @@ fn micro(case: &ProgramContext<'_>) -> Option<String> {
     let results = if case.normalises_over_the_batch() {
         "batch normalisation then sees one part at a time, which changes results a little"
     } else if case.has_experts() {
-        "results stay the same where the loss is a mean over samples, but for the places of experts and their balance, which are then those of each part"
+        "results stay the same where the loss is a mean over samples; where experts have a number of places, or the loss balances them, each part is then taken by itself"
     } else {
         "results stay the same where the loss is a mean over samples"
     };
@@ -589,13 +590,15 @@ fn remat_each(case: &ProgramContext<'_>, patterns: &[String]) -> String {
     library.remat_each(patterns)
 }
 
-/// Whether layers of some patterns have scopes of their own in the names of operations, rather than names that begin alike,
-/// as `stack2_block9_0_bn` and `stack2_block9_1_conv`.
+/// Whether layers of some patterns have scopes of their own in the names of operations, most bytes of them, rather than names
+/// that begin alike, as `stack2_block9_0_bn` and `stack2_block9_1_conv`.
 fn are_named_alone(case: &ProgramContext<'_>, patterns: &[String]) -> bool {
     let kept = &case.memory.kept;
-    let of_layers = case.peak.iter().filter_map(|t| Some((kept.layer(t.family)?, t.family)));
-    let mut meant = of_layers.filter(|(layer, _)| patterns.contains(&layer.pattern));
-    meant.any(|(layer, family)| is_scope_in(layer.own_name(), case.name(family)))
+    let of_layers = case.peak.iter().filter_map(|t| Some((kept.layer(t.family)?, t)));
+    let meant = || of_layers.clone().filter(|(layer, _)| patterns.contains(&layer.pattern));
+    let is_alone = |(layer, t): &(&Layer, &AtPeak)| is_scope_in(layer.own_name(), case.name(t.family));
+    let alone = meant().filter(is_alone).map(|row| row.1.size).total();
+    alone.saturating_mul(2) > meant().map(|row| row.1.size).total()
 }
 
 /// Whether a scope stands in an operation name as it is, not as the beginning of another.

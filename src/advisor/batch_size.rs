@@ -319,7 +319,7 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let results = if case.normalises_over_the_batch() {
         "change results only a little"
     } else if case.has_experts() {
-        "keep results the same where the loss is a mean over samples and the places of experts are enough in each part"
+        "keep results the same where the loss is a mean over samples and, where experts have a number of places, these are enough in each part"
     } else {
         "keep results the same where the loss is a mean over samples"
     };

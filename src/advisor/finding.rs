@@ -320,7 +320,7 @@ impl Finding {
         let outcome = self.outcome().map(|outcome| outcome.words(UnitSystem::Binary));
         let needs = self.effect.as_ref().filter(|_| self.at_most.is_none()).map(|effect| match effect.outcome() {
             Some(Outcome::MayFit) => format!(" it needs {} to {}", effect.range().0.short(), effect.range().1.short()),
-            _ if is_bound => format!(" it needs {most}{}", effect.allocated().short()),
+            _ if is_bound => format!(" it needs {most}{}", effect.range().1.max(effect.allocated()).short()),
             _ => format!(
                 " it needs {}{}{}",
                 effect.allocated().short(),

@@ -181,7 +181,7 @@ impl Library {
                 "Haiku: `hk.remat` around each block, not around the whole network; for a network of `hk.nets`, in a copy of its module"
             }
             Self::Torchax => {
-                "torchax: each layer through `torchax.interop.torch_view(jax.checkpoint(torchax.interop.jax_view(layer)))`; the `remat_policy` of `torchax.train.make_train_step` is not used in torchax 0.0.13"
+                "torchax: each layer through `torchax.interop.torch_view(jax.checkpoint(torchax.interop.jax_view(layer.forward)))` in place of its `forward`; the `remat_policy` of `torchax.train.make_train_step` is not used in torchax 0.0.13"
             }
             Self::Linen => {
                 "Flax: `nn.remat` around each layer's module where it is made; for a model that a library ships, in a subclass"

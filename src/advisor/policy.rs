@@ -90,7 +90,12 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
     let of_them =
         if is_known { format!(" (at least {} of what is kept now)", Bytes(products).short()) } else { String::new() };
     let and_scores = if are_scores_kept { ", including attention scores".to_owned() } else { with_kernels(case) };
-    let but = if case.has_experts() { ", but not those of experts," } else { "" };
+    let but = match (case.has_experts(), convolutions > 0 || has_convolutions(case)) {
+        (true, _) => ", but not those of experts,",
+        // The policy keeps matrix products alone.
+        (false, true) => ", but no convolutions,",
+        (false, false) => "",
+    };
     Some(format!(
         "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` keeps products with weights{of_them}{but} and recomputes the rest{and_scores}"
     ))
@@ -108,6 +113,17 @@ fn with_kernels(case: &ProgramContext<'_>) -> String {
         None => String::new(),
     }
 }
+
+/// Whether the forward pass has several convolutions, as the source calls them.
+fn has_convolutions(case: &ProgramContext<'_>) -> bool {
+    let program = case.program;
+    let names = program.instructions.ids().filter(|&at| program.opcode_name(at) == "convolution");
+    let names = names.map(|at| program.text.op_name(at));
+    names.filter(|name| is_convolution(name) && pass_of(name) == Pass::Forward).nth(SEVERAL - 1).is_some()
+}
+
+/// Convolutions that are more than those before or behind the layers, as of patches.
+const SEVERAL: usize = 4;
 
 /// Whether the program multiplies matrices, other than as convolutions of its source.
 fn has_matrix_products(case: &ProgramContext<'_>) -> bool {

@@ -4,6 +4,7 @@
 use std::cell::LazyCell;
 
 use super::from_gradient::from_gradient;
+use super::keys_and_values;
 use super::per_sample::{Row, beside_caches, of_samples};
 use super::{Class, Reason};
 use crate::analysis::flow::product::may_have_weights;
@@ -181,9 +182,12 @@ fn follow_rows(arguments: &[Argument<'_>], classes: &mut FastMap<i64, (Class, Re
         return;
     }
     let paged = paged(arguments);
-    found.retain(|number| {
-        classes.get(number).is_none_or(|own| own.1 != Reason::WrittenInPlace) || !paged.contains(number)
-    });
+    let pairs = keys_and_values::pairs(arguments.iter().map(|own| (own.number, own.path, own.dimensions())));
+    let is_cache = |number: &i64| {
+        classes.get(number).is_some_and(|own| own.1 == Reason::WrittenInPlace)
+            && (paged.contains(number) || pairs.contains(number))
+    };
+    found.retain(|number| !is_cache(number));
     classes.extend(found.into_iter().map(|number| (number, (Class::Input, Reason::RowForEachSample))));
 }
 

@@ -4,6 +4,7 @@
 mod argument;
 mod early;
 mod from_gradient;
+mod keys_and_values;
 mod per_sample;
 mod reason;
 mod unpacked;

@@ -14,7 +14,12 @@ const MOST_LOOKED_AT: usize = 4096;
 /// the norm over all gradients.
 #[must_use]
 pub fn takes_norm_of_all(program: &Program, loops: &Loops) -> bool {
-    let is_root = |at: &InstructionId| program.opcode_name(*at) == "sqrt" && is_number(program, &Value::whole(*at));
+    // A bias of one element has a moment of one, whose root Adam takes.
+    let has_no_dimensions =
+        |at: InstructionId| program.shape_of(at).is_some_and(|shape| shape.root().dimensions.is_empty());
+    let is_root = |at: &InstructionId| {
+        program.opcode_name(*at) == "sqrt" && has_no_dimensions(*at) && is_number(program, &Value::whole(*at))
+    };
     program.instructions.ids().filter(is_root).any(|at| is_of_several(program, loops, at))
 }
 

@@ -14,8 +14,8 @@ pub const LEAST_POSITIONS: i64 = 128;
 /// Fewest keys of attention scores that only their heads tell from logits of classes.
 const LEAST_KEYS: i64 = 256;
 
-/// Most heads of the attention of graphs.
-const MOST_HEADS: i64 = 64;
+/// Most heads, or channels, of the attention of graphs.
+const MOST_CHANNELS: i64 = 512;
 
 /// Fewest classes of logits that matter.
 const LEAST_CLASSES: i64 = 1024;
@@ -90,10 +90,10 @@ impl Softmax {
                     found.scores.insert(dimensions);
                 }
             } else if let Some(&widest) = dimensions.last().filter(|_| dimensions.len() > 1) {
-                // Shares of the edges that meet at a node: heads come last, and what is summed up are scattered edges.
+                // Shares of the edges that meet at a node: heads or channels come last, and what is summed up are scattered edges.
                 let first = node.dimensions.iter().find(|&&d| d > 1);
                 let of_each: i64 = dimensions.iter().rev().skip(1).fold(1, |all, &size| all.saturating_mul(size));
-                if summed.is_none() && first == Some(&widest) && of_each <= MOST_HEADS {
+                if summed.is_none() && first == Some(&widest) && of_each <= MOST_CHANNELS {
                     continue;
                 }
                 let summed = summed.unwrap_or(widest);

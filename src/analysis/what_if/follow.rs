@@ -52,6 +52,13 @@ fn found(program: &Program, memory: &Memory) -> Followers {
         let own = flow.arguments.get(&number(row)?)?.own_result?;
         places.get(&i64::from(own)).copied()
     };
+    let is_returned = |row: usize| {
+        let result = next(row).map(|result| memory.base[result as usize].buffer);
+        let value = result.and_then(|buffer| Value::of_buffer(program, buffer));
+        let held = value.and_then(|value| held(program, &no_loops, value)).filter(|held| !held.is_gathered);
+        let from = held.and_then(|held| program.instructions.argument.get(held.parameter.index()));
+        from.is_some_and(|&from| number(row) == Some(i64::from(from)))
+    };
     let gathered: HashSet<i64> = program
         .instructions
         .ids()
@@ -71,13 +78,21 @@ fn found(program: &Program, memory: &Memory) -> Followers {
         updated: memory.families.list.iter().map(updated).collect(),
         copy_of: memory.families.list.iter().map(copied).collect(),
         next: (0..memory.base.len()).map(next).collect(),
+        is_returned: (0..memory.base.len()).map(is_returned).collect(),
+    }
+}
+
+impl Memory {
+    /// Copies and next values of the arguments, looked for once.
+    pub(super) fn followers_in(&self, program: &Program) -> &Followers {
+        once(&self.followers, || found(program, self))
     }
 }
 
 impl<'a> State<'a> {
     /// Copies and next values of the arguments.
     pub(super) fn followers(&self) -> &'a Followers {
-        once(&self.memory.followers, || found(self.program, self.memory))
+        self.memory.followers_in(self.program)
     }
 
     /// Adds the results that are the next values of some arguments (by row of the base).

@@ -12,6 +12,8 @@ pub struct Followers {
     pub updated: Vec<Option<u32>>,
     /// The result (row of the base) that is an argument's next value, by row of the base.
     pub next: Vec<Option<u32>>,
+    /// Whether an argument is returned as it is, as the weights beside adapters are, by row of the base.
+    pub is_returned: Vec<bool>,
 }
 
 /// Items of the temporaries that may be divided with an argument.

@@ -99,6 +99,8 @@ impl Memory {
                 node.is_some_and(|node| results.contains(node.dimensions.as_slice()))
             }
         };
+        let is_returned = &self.followers_in(program).is_returned;
+        let is_updated = move |row: usize| is_updated(row) && is_returned.get(row) != Some(&true);
         let is_any = self.trained.iter().any(|&row| is_updated(row));
         self.trained.iter().copied().filter(move |&row| !is_any || is_updated(row))
     }

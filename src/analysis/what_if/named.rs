@@ -28,8 +28,8 @@ pub(super) struct ArgumentRows {
 /// The class that a word names.
 pub(super) fn class_named(word: &str) -> Option<Class> {
     Some(match word.to_ascii_lowercase().as_str() {
-        "weight" | "weights" => Class::Weight,
-        "opt" | "optimizer" | "optimizer state" | "optimizer_state" => Class::Optimizer,
+        "weight" | "weights" | "params" => Class::Weight,
+        "opt" | "opt_state" | "optimizer" | "optimizer state" | "optimizer_state" => Class::Optimizer,
         "cache" | "caches" => Class::Cache,
         _ => return None,
     })

@@ -35,12 +35,16 @@ fn add(program: &Program, classes: &Classes, bases: &[Base], data: &mut Vec<Data
         arguments.filter_map(|(base, row)| Some((row, node_of(program, base)?)))
     };
     let has = |node: &ShapeNode, pages: i64| node.dimensions.iter().filter(|&&size| size == pages).count() == 1;
-    let is_of_all = |pages: i64| {
-        let mut large = caches().filter(|row| row.1.dimensions.len() > 2).peekable();
-        large.peek().is_some() && large.all(|row| has(row.1, pages))
+    let is_of_most = |pages: i64| {
+        let large = || caches().filter(|row| row.1.dimensions.len() > 2);
+        let bytes = |row: u32| bases.get(row as usize).map_or(0, |base| base.size);
+        let all = large().map(|row| bytes(row.0)).fold(0, u64::saturating_add);
+        let paged = large().filter(|row| has(row.1, pages)).map(|row| bytes(row.0)).fold(0, u64::saturating_add);
+        // Beside pages, a draft's own cache may be one row for each sample.
+        paged > 0 && paged >= all / 2
     };
     let found = tables.into_iter().find_map(|(batch, entries): (i64, i64)| {
-        let pages = [entries, entries.saturating_add(1)].into_iter().find(|&pages| is_of_all(pages))?;
+        let pages = [entries, entries.saturating_add(1)].into_iter().find(|&pages| is_of_most(pages))?;
         Some((batch, entries / batch, pages))
     });
     let Some((batch, of_each, pages)) = found else { return };

@@ -250,7 +250,28 @@ impl State<'_> {
     /// Whether a row of the base is a weight that the step changes: others are frozen.
     fn is_updated(&self, row: usize) -> bool {
         let role = self.memory.roles[row];
-        role.is_trained && (role.is_donated || self.followers().next.get(row).is_some_and(Option::is_some))
+        let followers = self.followers();
+        let is_next = || followers.next.get(row).is_some_and(Option::is_some);
+        let is_returned = || followers.is_returned.get(row) == Some(&true);
+        role.is_trained && (role.is_donated || is_next()) && !is_returned()
+    }
+
+    /// Whether what is trained is whole on every device, as adapters may be, and most of the weights, which are returned as
+    /// they are, is divided over the devices of the batch: of two such programs one put off its gradients.
+    pub(super) fn has_divided_frozen(&self) -> bool {
+        let memory = self.memory;
+        let is_returned = &self.followers().is_returned;
+        if !is_returned.contains(&true) || self.divided() != Divided::Nothing {
+            return false;
+        }
+        let bytes = |is_meant: &dyn Fn(usize) -> bool| {
+            (0..memory.base.len())
+                .filter(|&row| memory.roles[row].is_trained && is_meant(row))
+                .map(|row| memory.base[row].size)
+                .fold(0u64, u64::saturating_add)
+        };
+        let divided = memory.divided_with_batch(self.program);
+        bytes(&|row| is_returned[row] && divided[row]) > bytes(&|row| self.is_updated(row))
     }
 
     /// The share of gradients of weights that the compiler puts off, and how many times what they are made from is live then;
@@ -258,6 +279,9 @@ impl State<'_> {
     pub(super) fn share_put_off(&self) -> Option<(f64, f64)> {
         if self.memory.is_gpu || self.program.devices() < LEAST_DEVICES {
             return Some((0.0, 0.0));
+        }
+        if self.has_divided_frozen() {
+            return None;
         }
         let (generation, divided) = (self.memory.generation, self.divided());
         let share = if self.has_tensor_parallelism() && divided == Divided::Weights {
@@ -308,6 +332,17 @@ impl State<'_> {
         format!(
             "the layers are not a scan, and {divided}: for these devices the compiler then puts off the gradients of the weights until the backward pass is through, so that what they are made from is live for all layers at once, which {more}; a scan over the layers, each checkpointed, keeps it to one layer at a time"
         )
+    }
+
+    /// What is said where it is not known whether gradients of adapters are put off.
+    pub(super) fn of_divided_frozen_in_words(&self) -> Option<String> {
+        let is_meant = self.is_unrolled()
+            && !self.memory.is_gpu
+            && self.program.devices() >= LEAST_DEVICES
+            && self.has_divided_frozen();
+        is_meant.then(|| {
+            "the layers are not a scan, and the weights beside the adapters are divided over the devices of the batch: of 2 such programs that were really changed like this, one needed what is expected, the other 1.6 times as much, as the gradients of its adapters waited for the end of the backward pass".to_owned()
+        })
     }
 
     /// Whether layers are checkpointed that are no scan.

@@ -464,13 +464,14 @@ impl SavedForBackward {
         self.stacks.get(row)
     }
 
-    /// The stacks of scans over layers whose name matches a pattern, but for the inputs of the layers. Scores, which have no
-    /// name, are of attention.
+    /// The stacks of scans over layers whose name matches a pattern, but for the inputs of the layers. Scores that name no
+    /// module are of attention.
     pub fn stacks_called<'s>(&'s self, pattern: &'s str) -> impl Iterator<Item = &'s Stack> {
         let is_attention = is_module(pattern) && pattern.to_ascii_lowercase().contains(ATTENTION);
         let named = self.stacks.iter().zip(&self.stack_names);
         let is_meant = move |stack: &Stack, name: &str| {
-            matches(pattern, name) || (is_attention && is_among(&self.scores, stack.family as usize))
+            matches(pattern, name)
+                || (is_attention && !name.contains('/') && is_among(&self.scores, stack.family as usize))
         };
         named.filter(move |(stack, name)| !stack.is_input && is_meant(stack, name)).map(|(stack, _)| stack)
     }

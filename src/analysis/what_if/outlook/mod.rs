@@ -22,6 +22,9 @@ const MORE_FAR_AWAY: f64 = 0.12;
 /// Share of its memory up to which the compiler puts off gradients of weights: four real programs took 94 to 97 %.
 const FILLED_WITH_GRADIENTS: f64 = 0.96;
 
+/// How many times what is expected a program with adapters needed whose gradients were put off.
+const PUT_OFF_OF_ADAPTERS: f64 = 1.65;
+
 /// How many times what is expected of checkpoints the program took that put off the most gradients.
 const PUT_OFF_MOST: f64 = 3.3;
 
@@ -284,8 +287,10 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let temporaries = self.expected.saturating_sub(self.base);
         let of_all_devices = |parts: u64| self.base.saturating_add(temporaries.saturating_mul(parts));
         let with_more = (self.expected as f64 * (1.0 + MORE_FAR_AWAY)) as u64;
+        let if_put_off = (self.expected as f64 * PUT_OFF_OF_ADAPTERS) as u64;
         self.range.1.0 > capacity
             || (self.is_far_away() && with_more > capacity)
+            || (self.trial.state.of_divided_frozen_in_words().is_some() && if_put_off > capacity)
             || self.trial.state.unconstrained().is_some_and(|parts| of_all_devices(parts) > capacity)
             || padded.is_some_and(|padded| padded > capacity)
     }
@@ -354,6 +359,8 @@ impl<'t, 'a> Outlook<'t, 'a> {
         memory.warn(state, self.expected, &mut warnings);
         if let Some(put_off) = self.trial.put_off {
             warnings.push(state.put_off_in_words(Bytes(put_off.bytes)));
+        } else if let Some(words) = state.of_divided_frozen_in_words() {
+            warnings.push(words);
         } else if let Some(most) = self.costly_postponing() {
             warnings.push(format!(
                 "the layers are not a scan, and gradients of their weights wait for the end of the backward pass now, with what they are made from: if they do with checkpoints, too, as in a quarter of 38 real programs, it takes {}; in a scan over checkpointed layers only one layer's wait",
