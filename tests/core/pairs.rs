@@ -1,9 +1,9 @@
 //! Predictions compared with the compiler: pairs of real programs that differ by one change, predicted from the first
 //! and compared with the second.
 
-use highwater::analysis::what_if::{Depth, Edit, Memory, Prediction};
+use highwater::analysis::what_if::{Depth, Edit, Memory, Prediction, TryVerdict};
 use highwater::analysis::{ProgramAnalysis, SpaceAnalysis};
-use highwater::model::{Capacity, Device, MemorySpace, Program, TpuGeneration};
+use highwater::model::{Bytes, Capacity, Device, MemorySpace, Program, TpuGeneration};
 
 use crate::common::{self, Files};
 
@@ -239,6 +239,26 @@ fn what_needs_memory_of_its_own_after_donation_keeps_its_name() {
         }
     }
     assert!(checked > 0, "some pair has such values");
+}
+
+/// Whether gradients of adapters wait for the end of the backward pass is not known where the weights beside them are divided:
+/// here they do. What fits only if they do not may fit.
+#[test]
+fn what_adapters_may_put_off_is_said() {
+    let program = dump_of_project("pairs/adapters_whole_v5p/before.hlo.pb");
+    let after = dump_of_project("pairs/adapters_whole_v5p/after.hlo.pb");
+    let device = device("v5p");
+    let real = hbm(&ProgramAnalysis::new(&after, &device)).xprof.allocated.0;
+    let with_room = |bytes: u64| {
+        let capacity = Capacity { color: MemorySpace::HBM, bytes: Bytes(bytes), evidence: "of the test".to_owned() };
+        predict(&program, &Device { capacities: vec![capacity], ..device.clone() }, &["remat layer_*"]).1
+    };
+    let outcome = with_room(95 << 30);
+    let times = real as f64 / outcome.expected().0 as f64;
+    assert!((1.5..1.65).contains(&times), "{times}");
+    assert!(outcome.warnings.iter().any(|warning| warning.contains("adapters")), "{:?}", outcome.warnings);
+    assert_eq!(outcome.verdict, TryVerdict::Fits);
+    assert_eq!(with_room(real - (1 << 20)).verdict, TryVerdict::MayFit);
 }
 
 /// A path to layers means them where their names begin at the layer, and a wrong one nothing.
