@@ -18,6 +18,7 @@ use super::loops::{Loops, Part, Role};
 use super::next_value::{self, IN_PLACE, Returned, next_value};
 use super::operation::operation;
 use super::other_result::{beside_operation, is_never_read, is_of_all, other_result};
+use super::partial_sum::gradient_of_experts;
 use super::product::is_product;
 use super::read_by::read_by;
 use super::steps::LoopSteps;
@@ -257,6 +258,11 @@ impl Labels {
         }
         if let Some(gradient) = origin.gradient_before(program, &value, &own) {
             return Some(Label::plain(gradient));
+        }
+        if pass_of(&own) == Pass::Backward
+            && let Some(words) = gradient_of_experts(program, &value)
+        {
+            return Some(Label::plain(words.to_owned()));
         }
         let says_nothing = is_plain_part(&operation);
         let is_end = [OF_LAST_LAYER, OF_FIRST_LAYER].contains(&made_from.as_str());

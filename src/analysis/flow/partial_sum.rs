@@ -4,12 +4,34 @@ use std::collections::VecDeque;
 
 use super::label::Labels;
 use super::like_weights::like_weights;
-use super::product::is_product;
+use super::product::{is_kernel, is_product};
 use super::{Value, computed, node_at, opcode, operand, root};
-use crate::model::{NO_ROW, Opcode, Program};
+use crate::model::{NO_ROW, Opcode, Program, Shape};
 
 /// Most values looked at behind an exchange.
 const MOST_LOOKED_AT: usize = 32;
+
+/// The words for what a kernel makes of the tokens of each expert and the gradients of what it made of them.
+const OF_EXPERTS: &str = "gradient of the weights of experts";
+
+/// The label of the gradient of a matrix for each of several experts, which a kernel makes of two arrays with a row for each
+/// token: it has the width of either.
+pub(super) fn gradient_of_experts(program: &Program, value: &Value) -> Option<&'static str> {
+    let made = computed(program, value.clone());
+    let [_, height, width] = node_at(program, made.at, &made.index)?.dimensions[..] else { return None };
+    if !is_kernel(program, made.at) {
+        return None;
+    }
+    let places = 0..program.instructions.operands_of(made.at).len();
+    let arrays = places.filter_map(|place| operand(program, made.at, place)).filter_map(|at| program.shape_of(at));
+    let rows: Vec<(i64, i64)> = arrays
+        .map(Shape::root)
+        .filter(|node| node.element_type.is_float())
+        .filter_map(|node| if let [rows, own] = node.dimensions[..] { Some((rows, own)) } else { None })
+        .collect();
+    let of = |size: i64| rows.iter().filter(move |row| row.1 == size).map(|row| row.0);
+    of(height).any(|tokens| of(width).any(|others| others == tokens)).then_some(OF_EXPERTS)
+}
 
 impl Labels {
     /// The label of an array of the backward pass that has the dimensions of a weight: a part of its gradient where it is
