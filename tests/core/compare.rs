@@ -244,7 +244,8 @@ fn score(before: Scene<'_>, after: Scene<'_>, found: &SpaceComparison, naming: N
 
 /// Large pairs known to be wrong: values of the forward pass matched with the copies that are recomputed after the change,
 /// or with their gradients, of one shape and beside them.
-const KNOWN_WRONG: &[(&str, usize)] = &[("scores_over_v5e/", 5), ("mt_llama3_8b_v5e16_oom/", 2)];
+const KNOWN_WRONG: &[(&str, usize)] =
+    &[("scores_over_v5e/", 5), ("mt_llama3_8b_v5e16_oom/", 2), ("adapters_whole_v5p/", 1)];
 
 /// Compares two programs, and checks that at least 95 % of the bytes that did not change are found again, and that none
 /// of the largest pairs is wrong.
