@@ -5,6 +5,9 @@ use crate::model::{FastMap, FastSet};
 /// What keys are called, with what values are called beside them.
 const NAMES: [(&str, &str); 3] = [("key", "value"), ("keys", "values"), ("k", "v")];
 
+/// A layer's path, the dimensions of its keys and values, and which of [`NAMES`] they have.
+type Layer<'a> = (&'a str, &'a [i64], usize);
+
 /// The last step of a path, without brackets and quotes, and what is before it.
 fn last_step(path: &str) -> Option<(&str, &str)> {
     let at = path.rfind(['[', '.'])?;
@@ -15,7 +18,7 @@ fn last_step(path: &str) -> Option<(&str, &str)> {
 /// The numbers of the arrays, given with their paths and dimensions, that lie beside one of the same dimensions whose name
 /// makes them keys or values.
 pub(super) fn pairs<'a>(arrays: impl Iterator<Item = (i64, &'a str, &'a [i64])>) -> FastSet<i64> {
-    let mut halves: FastMap<(&str, &[i64], usize), [Option<i64>; 2]> = FastMap::default();
+    let mut halves: FastMap<Layer<'a>, [Option<i64>; 2]> = FastMap::default();
     for (number, path, dimensions) in arrays {
         let Some((before, step)) = last_step(path) else { continue };
         let found = NAMES.iter().enumerate().find_map(|(row, &(key, value))| match step {
