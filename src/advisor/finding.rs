@@ -308,7 +308,9 @@ impl Finding {
             let most = self.at_most_saved().map(|most| format!(", at most {}", most.short())).unwrap_or_default();
             return Some(format!("how much it saves cannot be told{most}{alone}"));
         }
-        let is_bound = self.effect.as_ref().is_some_and(Effect::is_bound);
+        // What may come to more is no bound.
+        let is_bound =
+            self.effect.as_ref().is_some_and(|effect| effect.is_bound() && effect.range().1 <= effect.allocated());
         let (bound, most) = match (is_bound, self.saves_at_most()) {
             (true, _) => ("at least ", "at most "),
             (false, true) => ("up to ", "at least "),
@@ -320,7 +322,7 @@ impl Finding {
         let outcome = self.outcome().map(|outcome| outcome.words(UnitSystem::Binary));
         let needs = self.effect.as_ref().filter(|_| self.at_most.is_none()).map(|effect| match effect.outcome() {
             Some(Outcome::MayFit) => format!(" it needs {} to {}", effect.range().0.short(), effect.range().1.short()),
-            _ if is_bound => format!(" it needs {most}{}", effect.range().1.max(effect.allocated()).short()),
+            _ if is_bound => format!(" it needs {most}{}", effect.allocated().short()),
             _ => format!(
                 " it needs {}{}{}",
                 effect.allocated().short(),

@@ -345,6 +345,8 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         },
         listed(&names, 3)
     );
+    let shape = |&row: &usize| case.node(case.memory.base[row].buffer).map(|node| &node.dimensions);
+    let are_alike = rows.iter().all(|row| shape(row) == largest.as_ref().and_then(shape));
     let temporaries = case.space.at_peak.by_category.iter().find(|row| row.0 == Category::Temporary);
     let others = temporaries.map_or(0, |row| row.1.0).saturating_sub(if case.is_worth(twins) { twins } else { 0 });
     finding.why = format!(
@@ -356,12 +358,14 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         },
         largest
             .map(|row| {
-                let arrays = counted(rows.len(), "array:", "arrays like");
+                let arrays =
+                    counted(rows.len(), "array:", if are_alike { "arrays like" } else { "arrays; the largest is" });
                 format!(", {arrays} {}", case.describe(case.memory.base[row].buffer))
             })
             .unwrap_or_default(),
         match (is_cache, is_paged) {
-            (true, true) => " Its size is the number of pages times the size of one.",
+            (true, true) if are_alike => " Its size is the number of pages times the size of one.",
+            (true, true) => " The size of what has pages is their number times the size of one.",
             (true, false) =>
                 if !are_latents(case, &rows) {
                     " Its size grows with the batch, with the positions, and with the number and size of key and value heads."

@@ -96,7 +96,8 @@ impl<'a> State<'a> {
         let largest = rows.iter().copied().max_by_key(|&row| self.base(row).size);
         if let Some(now) = largest.map(parts_of).filter(|&now| now > 1 && now.saturating_mul(parts) > devices) {
             self.warn(format!(
-                "they are divided into {now} parts over {devices} devices already: {parts} times as many parts need {} devices",
+                "{} divided into {now} parts over {devices} devices already: {parts} times as many parts need {} devices",
+                if rows.iter().all(|&row| parts_of(row) > 1) { "they are" } else { "the largest of them are" },
                 now.saturating_mul(parts)
             ));
         }
