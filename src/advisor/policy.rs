@@ -19,6 +19,9 @@ use crate::model::{BufferId, Bytes, FastSet, InstructionId};
 /// Share of what is kept from which on a policy that keeps it saves nothing.
 const NEARLY_ALL: f64 = 0.95;
 
+/// Convolutions that are more than those before or behind the layers, as of patches.
+const SEVERAL: usize = 4;
+
 /// What helps where layers are checkpointed and their inputs are what is kept.
 pub const GROUPS: &str = "the layers are checkpointed already, and what is kept are mostly their inputs: checkpoints around groups of two or more layers keep fewer of them";
 
@@ -104,8 +107,8 @@ fn cheap(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
 /// What is not cheap of what such a policy has computed again, in words: a kernel of the forward pass is no product to it.
 fn with_kernels(case: &ProgramContext<'_>) -> String {
     let program = case.program;
-    let names = program.instructions.ids().filter(|&at| is_kernel(program, at)).map(|at| program.text.op_name(at));
-    match names.into_iter().find(|name| pass_of(name) == Pass::Forward) {
+    let mut names = program.instructions.ids().filter(|&at| is_kernel(program, at)).map(|at| program.text.op_name(at));
+    match names.find(|name| pass_of(name) == Pass::Forward) {
         Some(name) => match kernel(&name) {
             Some(own) => format!(", including the kernel `{own}`, which is not cheap"),
             None => ", including its kernels, which are not cheap".to_owned(),
@@ -114,16 +117,10 @@ fn with_kernels(case: &ProgramContext<'_>) -> String {
     }
 }
 
-/// Whether the forward pass has several convolutions, as the source calls them.
+/// Whether the forward pass has several convolutions, by the names of what it makes.
 fn has_convolutions(case: &ProgramContext<'_>) -> bool {
-    let program = case.program;
-    let names = program.instructions.ids().filter(|&at| program.opcode_name(at) == "convolution");
-    let names = names.map(|at| program.text.op_name(at));
-    names.filter(|name| is_convolution(name) && pass_of(name) == Pass::Forward).nth(SEVERAL - 1).is_some()
+    case.families_of(Pass::Forward).filter(|&row| is_convolution(case.name(row))).nth(SEVERAL - 1).is_some()
 }
-
-/// Convolutions that are more than those before or behind the layers, as of patches.
-const SEVERAL: usize = 4;
 
 /// Whether the program multiplies matrices, other than as convolutions of its source.
 fn has_matrix_products(case: &ProgramContext<'_>) -> bool {

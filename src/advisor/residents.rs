@@ -208,12 +208,12 @@ fn main(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, sums: &BTreeMap<
 const MOST_NAMES: usize = 3;
 
 /// The first names of some arguments, and how many of these have other names.
-fn named(names: &[String], paths: &[&str]) -> String {
+fn named<'a>(names: &[String], paths: impl FnOnce() -> Vec<&'a str>) -> String {
     if names.len() <= MOST_NAMES {
         return listed(names, MOST_NAMES);
     }
     let shown = &names[..MOST_NAMES];
-    let others = paths.iter().filter(|path| !shown.iter().any(|name| path.starts_with(name.as_str()))).count();
+    let others = paths().iter().filter(|path| !shown.iter().any(|name| path.starts_with(name.as_str()))).count();
     format!("{} and {others} more", listed(shown, MOST_NAMES))
 }
 
@@ -238,12 +238,11 @@ fn report(
     let others: Vec<&str> =
         case.arguments().filter(|a| !is_meant(a.0) && case.counts_beside(a.0, bytes)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
-    let paths: Vec<&str> = case
-        .arguments()
-        .filter(|argument| rows.iter().any(|own| own.0 > 0 && own.1 == argument.0))
-        .map(|argument| argument.1)
-        .collect();
-    let of = if names.is_empty() { String::new() } else { format!(" ({})", named(&names, &paths)) };
+    let paths = || {
+        let own: FastSet<usize> = rows.iter().filter(|own| own.0 > 0).map(|own| own.1).collect();
+        case.arguments().filter(|argument| own.contains(&argument.0)).map(|argument| argument.1).collect()
+    };
+    let of = if names.is_empty() { String::new() } else { format!(" ({})", named(&names, paths)) };
     finding.changes_results = ChangesResults::Maybe;
     if class == Class::Weight && name != STATE.1 {
         in_fewer_bits(case, &mut finding, rows, &names);
@@ -497,8 +496,8 @@ mod tests {
     #[test]
     fn a_title_counts_all_arguments_that_it_does_not_name() {
         let names = ["a", "b", "c", "d"].map(str::to_owned);
-        assert_eq!(named(&names, &["a", "b", "c", "d", "step"]), "`a`, `b`, `c` and 2 more");
-        assert_eq!(named(&names, &["a['x']", "a['y']", "b", "c", "d"]), "`a`, `b`, `c` and 1 more");
-        assert_eq!(named(&names[..2], &["a", "b", "step"]), "`a`, `b`");
+        assert_eq!(named(&names, || vec!["a", "b", "c", "d", "step"]), "`a`, `b`, `c` and 2 more");
+        assert_eq!(named(&names, || vec!["a['x']", "a['y']", "b", "c", "d"]), "`a`, `b`, `c` and 1 more");
+        assert_eq!(named(&names[..2], || vec!["a", "b", "step"]), "`a`, `b`");
     }
 }
