@@ -236,24 +236,15 @@ fn without_padding(case: &ProgramContext<'_>, padded: &[(BufferId, u64)]) -> Opt
 }
 
 /// Whether attention in a program reads its cache page by page, by the name of a kernel or an operation, or by an argument
-/// that says which pages: by its name, or as it has as many entries as the largest array of the cache has pages.
+/// that says which pages, or as a table of the samples gives them out.
 fn is_paged(case: &ProgramContext<'_>) -> bool {
     let tells = |path: &str| ["page", "block_table"].iter().any(|word| path.contains(word));
     let is_index = |row: usize| {
         case.node(case.memory.base[row].buffer)
             .is_some_and(|node| node.element_type.is_index() && node.dimensions.len() > 1)
     };
-    let classes = case.analysis.classes(case.program);
-    let caches = case.memory.base.iter().filter(|base| matches!(base.role, Role::Argument { .. }));
-    let caches = caches.filter(|base| classes.of(base.buffer) == Class::Cache);
-    let pages = caches.max_by_key(|base| base.size).and_then(|base| case.node(base.buffer));
-    let is_table = |row: usize| {
-        let entries = case.node(case.memory.base[row].buffer).and_then(|node| i64::try_from(node.element_count()).ok());
-        entries.zip(pages).is_some_and(|(entries, pages)| {
-            entries > 1 && pages.dimensions.iter().any(|&size| size == entries || size == entries.saturating_add(1))
-        })
-    };
-    case.arguments().any(|(row, path, ..)| is_index(row) && (tells(path) || path.ends_with("tables") || is_table(row)))
+    case.memory.data.iter().any(|data| data.pages > 0)
+        || case.arguments().any(|(row, path, ..)| is_index(row) && (tells(path) || path.ends_with("tables")))
         || case.program.instructions.ids().any(|at| heads::is_paged_kernel(case.program, at))
 }
 

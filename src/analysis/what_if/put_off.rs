@@ -44,6 +44,9 @@ const SMALL: u64 = 8;
 /// Part of the most frequent type's arrays from which on another type is frequent, too.
 const OFTEN: u64 = 16;
 
+/// What is said where it is not known whether gradients of adapters are put off.
+pub(super) const OF_ADAPTERS: &str = "the layers are not a scan, and the weights beside the adapters are divided over the devices of the batch: of 2 such programs that were really changed like this, one needed what is expected, the other 1.6 times as much, as the gradients of its adapters waited for the end of the backward pass";
+
 /// How many times what gradients of weights are made from is live at once: 0.55 to 1 times in 11 real programs with divided
 /// weights; where only the state is divided, 1.3 times in two, as gradients are there before they are summed up.
 const OF_WEIGHTS: f64 = 0.9;
@@ -258,7 +261,7 @@ impl State<'_> {
 
     /// Whether what is trained is whole on every device, as adapters may be, and most of the weights, which are returned as
     /// they are, is divided over the devices of the batch: of two such programs one put off its gradients.
-    pub(super) fn has_divided_frozen(&self) -> bool {
+    fn has_divided_frozen(&self) -> bool {
         let memory = self.memory;
         let is_returned = &self.followers().is_returned;
         if !is_returned.contains(&true) || self.divided() != Divided::Nothing {
@@ -334,15 +337,12 @@ impl State<'_> {
         )
     }
 
-    /// What is said where it is not known whether gradients of adapters are put off.
-    pub(super) fn of_divided_frozen_in_words(&self) -> Option<String> {
-        let is_meant = self.is_unrolled()
+    /// Whether layers are checkpointed that are no scan, and it is not known whether gradients of adapters are put off.
+    pub(super) fn may_put_off_adapters(&self) -> bool {
+        self.is_unrolled()
             && !self.memory.is_gpu
             && self.program.devices() >= LEAST_DEVICES
-            && self.has_divided_frozen();
-        is_meant.then(|| {
-            "the layers are not a scan, and the weights beside the adapters are divided over the devices of the batch: of 2 such programs that were really changed like this, one needed what is expected, the other 1.6 times as much, as the gradients of its adapters waited for the end of the backward pass".to_owned()
-        })
+            && self.has_divided_frozen()
     }
 
     /// Whether layers are checkpointed that are no scan.

@@ -5,6 +5,7 @@ mod range;
 use super::edit::Edit;
 use super::outcome::UNTOLD;
 use super::prediction::{DependsOn, Depth, Prediction, RECOMPUTED_USUALLY, ROOM, TryVerdict};
+use super::put_off::OF_ADAPTERS;
 use super::state::{Kinds, Sizes};
 use super::trial::Trial;
 use crate::analysis::packing::{Packer, Placement};
@@ -290,7 +291,7 @@ impl<'t, 'a> Outlook<'t, 'a> {
         let if_put_off = (self.expected as f64 * PUT_OFF_OF_ADAPTERS) as u64;
         self.range.1.0 > capacity
             || (self.is_far_away() && with_more > capacity)
-            || (self.trial.state.of_divided_frozen_in_words().is_some() && if_put_off > capacity)
+            || (self.trial.state.may_put_off_adapters() && if_put_off > capacity)
             || self.trial.state.unconstrained().is_some_and(|parts| of_all_devices(parts) > capacity)
             || padded.is_some_and(|padded| padded > capacity)
     }
@@ -359,8 +360,8 @@ impl<'t, 'a> Outlook<'t, 'a> {
         memory.warn(state, self.expected, &mut warnings);
         if let Some(put_off) = self.trial.put_off {
             warnings.push(state.put_off_in_words(Bytes(put_off.bytes)));
-        } else if let Some(words) = state.of_divided_frozen_in_words() {
-            warnings.push(words);
+        } else if state.may_put_off_adapters() {
+            warnings.push(OF_ADAPTERS.to_owned());
         } else if let Some(most) = self.costly_postponing() {
             warnings.push(format!(
                 "the layers are not a scan, and gradients of their weights wait for the end of the backward pass now, with what they are made from: if they do with checkpoints, too, as in a quarter of 38 real programs, it takes {}; in a scan over checkpointed layers only one layer's wait",
